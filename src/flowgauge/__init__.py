@@ -1,0 +1,1 @@
+"""Flowgauge measures AI workflows and decides with the measurements."""

@@ -1,0 +1,1 @@
+"""Text that people write becomes nouns, or a list of every mistake."""

@@ -1,0 +1,118 @@
+"""Every error that Flowgauge raises on purpose, in one tree.
+
+    FlowgaugeError
+    ├─ UsageError          2    what was asked cannot be done as asked
+    │  ├─ BadFile               a file with a list of problems, each with its place
+    │  ├─ BadInputs             input values that do not fit their declarations
+    │  ├─ NotFound              nothing of that name is stored
+    │  ├─ Conflict              somebody else holds or changed it
+    │  └─ MissingExtra          an optional package is not installed
+    ├─ NotMeasured         3    nothing to judge by
+    │  └─ StoreFailure          the database cannot be opened, read or written
+    ├─ BudgetExhausted     4    the money ran out
+    └─ Failed              1    one attempt of a node failed; carries its Failure
+
+An error says what happened, where, and what to do next. The exit code is the
+command line's answer; the RPC code is the server's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flowgauge.model.play import Failure
+    from flowgauge.model.problem import Problem
+
+
+class FlowgaugeError(Exception):
+    """The root: `message` says what and where, `remedy` the next step."""
+
+    exit_code: ClassVar[int] = 1
+    rpc_code: ClassVar[int] = -32000
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".rstrip()
+
+
+class UsageError(FlowgaugeError):
+    """What was asked cannot be done as asked."""
+
+    exit_code = 2
+    rpc_code = -32602
+
+
+class BadFile(UsageError):
+    """A file that cannot be used; lists every problem that was found."""
+
+    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        super().__init__("\n".join(f"{file}:{problem}" for problem in self.problems))
+
+
+class BadInputs(UsageError):
+    """Input values that do not fit; lists all of them."""
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        super().__init__(f"The inputs do not fit {subject}:\n{lines}")
+
+
+class NotFound(UsageError):
+    """Nothing of that name is stored."""
+
+    rpc_code = -32004
+
+
+class Conflict(UsageError):
+    """Somebody else holds it, or it changed meanwhile."""
+
+    rpc_code = -32009
+
+
+class MissingExtra(UsageError):
+    """An optional package is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs a package that is not installed.",
+            remedy=f"Run: pip install 'flowgauge[{extra}]'",
+        )
+        self.extra = extra
+
+
+class NotMeasured(FlowgaugeError):
+    """Nothing to judge by."""
+
+    exit_code = 3
+    rpc_code = -32003
+
+
+class StoreFailure(NotMeasured):
+    """The database cannot be opened, read or written."""
+
+    rpc_code = -32010
+
+
+class BudgetExhausted(FlowgaugeError):
+    """The money ran out."""
+
+    exit_code = 4
+    rpc_code = -32005
+
+
+class Failed(FlowgaugeError):
+    """One attempt of a node (or of a call to a model) failed."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure

@@ -1,0 +1,1 @@
+"""Templates and conditions: parse, check, evaluate."""

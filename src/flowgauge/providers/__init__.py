@@ -1,0 +1,1 @@
+"""Model calls: gateway, wire dialects, mock, prices, limits, recordings."""

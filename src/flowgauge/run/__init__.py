@@ -1,0 +1,1 @@
+"""The engine: a workflow in, a play out."""

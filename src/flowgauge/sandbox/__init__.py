@@ -1,0 +1,1 @@
+"""Worker processes for python nodes, their limits and isolation."""

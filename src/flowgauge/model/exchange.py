@@ -10,6 +10,9 @@ from flowgauge.model.play import Usage
 from flowgauge.model.workflow import Json
 
 
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
+
+
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A picture in a message: an https URL, or base64 data with its media type."""
 
@@ -75,7 +78,7 @@ class ModelResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    finish: Literal["stop", "length", "tool_calls", "content_filter", "other"] = "stop"
+    finish: FinishReason = "stop"
     model: str = ""
     """As the provider names what answered."""
     usage: Usage = Usage()

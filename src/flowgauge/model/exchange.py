@@ -45,7 +45,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     description: str = ""
-    parameters: dict[str, Json] = {"type": "object", "properties": {}}
+    parameters: dict[str, Json] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

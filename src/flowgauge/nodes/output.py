@@ -1,0 +1,36 @@
+"""Reading what a model wrote: code between fences, JSON with or without them."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from flowgauge.model.workflow import Json
+from flowgauge.nodes.context import fail
+
+_FENCE = re.compile(r"```[ \t]*([A-Za-z0-9_+-]*)[ \t]*\n(.*?)```", re.DOTALL)
+
+
+def fenced_code(text: str) -> str:
+    """The first fenced block, or the whole text where there is no fence."""
+    found = _FENCE.search(text)
+    return found.group(2) if found else text
+
+
+def parse_json(text: str) -> Json:
+    """The JSON that a text is or holds between fences; a failed attempt where it is none."""
+    for candidate in (text, fenced_code(text)):
+        try:
+            return msgspec.json.decode(candidate.strip().encode())
+        except msgspec.DecodeError as error:
+            problem = error
+    raise fail("invalid_output", f"The answer is not JSON: {problem}.", detail=text[:2000])
+
+
+def as_json(value: object, what: str) -> Json:
+    """A value as JSON would give it back; a failed attempt where JSON cannot hold it."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise fail("invalid_output", f"{what} answered with something that JSON cannot hold: {error}.") from error

@@ -1,0 +1,83 @@
+"""`python`: a function in a worker process.
+
+The code is written in the file, read from a file beside it when the workflow is
+loaded, or made by another node (`code_from`). It runs with limits and without
+the environment; see docs/isolation.md for what that stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from flowgauge.model.ports import Job, Permits
+from flowgauge.model.workflow import Json, Node
+from flowgauge.nodes.context import Context, fail
+from flowgauge.nodes.kind import Complaint, Kind
+from flowgauge.nodes.output import fenced_code
+
+DEFAULT_TIMEOUT_S = 60.0
+
+
+class PythonNode(Node, frozen=True, kw_only=True, tag="python", tag_field="type"):
+    """Run a python function in a worker process."""
+
+    code: Annotated[str, Meta(description="Python source with the function in it.")] = ""
+    file: Annotated[str, Meta(description="A file with the source, beside the workflow; its text becomes `code`.")] = ""
+    code_from: Annotated[str, Meta(description="A template that names source made by another node.")] = ""
+    function: str = "run"
+    arguments: Annotated[dict[str, Json], Meta(description="Arguments by name; templates.")] = msgspec.field(
+        name="with", default_factory=dict
+    )
+    memory_mb: Annotated[int, Meta(ge=16)] = 1024
+    allow: Annotated[Permits, Meta(description="What the code may touch beyond its scratch folder.")] = Permits()
+
+
+def check(node: PythonNode) -> Iterable[Complaint]:
+    """Exactly one source of code."""
+    given = [name for name in ("code", "code_from") if getattr(node, name)]
+    if not given:
+        yield Complaint("code", "There is no code to run.", "Give one of `code`, `file` or `code_from`.")
+    if len(given) > 1:
+        yield Complaint("code_from", "Both `code` and `code_from` are given.", "Keep one.")
+
+
+async def run(node: PythonNode, fields: Mapping[str, Json], context: Context) -> Json:
+    """The function's answer: its object as it is, anything else as {value: …}."""
+    job = Job(
+        code=_source(node, fields, context),
+        function=node.function,
+        arguments=fields["with"],
+        timeout_s=context.timeout_s or DEFAULT_TIMEOUT_S,
+        memory_mb=node.memory_mb,
+        permits=node.allow,
+    )
+    sandbox = await context.services.sandbox()
+    context.play.note_isolation(sandbox.tier)
+    outcome = await sandbox.call(job)
+    if outcome.failure is not None:
+        context.memory["failing_code"] = job.code
+        raise fail(outcome.failure, outcome.message, detail=outcome.traceback or outcome.stderr[-2000:])
+    return outcome.value if isinstance(outcome.value, dict) else {"value": outcome.value}
+
+
+def _source(node: PythonNode, fields: Mapping[str, Json], context: Context) -> str:
+    repaired = context.memory.get("repaired_code")
+    if repaired:
+        return str(repaired)
+    if node.code_from:
+        return fenced_code(str(fields["code_from"]))
+    return node.code
+
+
+KIND = Kind(
+    struct=PythonNode,
+    run=run,
+    summary="Run a python function in a worker process, with limits.",
+    templates=("with", "code_from"),
+    check=check,
+    retry_on=frozenset({"timeout", "killed", "code_error"}),
+)

@@ -1,0 +1,84 @@
+"""Start, resume and cancel plays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from flowgauge.app.pins import pin, pinned
+from flowgauge.errors import Conflict
+from flowgauge.model.ids import PLAY, new_sid
+from flowgauge.model.play import FINISHED, Failure, Play
+from flowgauge.model.workflow import Json, WorkflowVersion
+from flowgauge.nodes.inputs import checked_inputs
+from flowgauge.run.graph import with_config
+
+if TYPE_CHECKING:
+    from flowgauge.app.workspace import Workspace
+    from flowgauge.run.playing import Listener
+    from flowgauge.store import Store
+
+
+async def start_play(
+    workspace: Workspace,
+    version: WorkflowVersion,
+    inputs: Mapping[str, Json],
+    *,
+    config: dict[str, Any] | None = None,
+    name: str = "",
+    listener: Listener | None = None,
+) -> Play:
+    """Run a version to its end. Raises BadInputs before anything is stored."""
+    graph = with_config(version.content, config or {})
+    values = checked_inputs(graph.workflow, inputs)
+    pins = await asyncio.to_thread(pin, workspace.store, graph.workflow)
+    play = Play(
+        sid=new_sid(PLAY),
+        workflow_sid=version.workflow_sid,
+        version_sid=version.sid,
+        name=name,
+        inputs=values,
+        config=config or {},
+        pins=pins,
+        owner_sid=workspace.owner.sid,
+    )
+    return await workspace.engine.play(graph, play, workflows=pinned(workspace.store, pins), listener=listener)
+
+
+async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | None = None) -> Play:
+    """Finish a play from what is stored of it; a play that succeeded is given back as it is."""
+    store = workspace.store
+    play = await asyncio.to_thread(store.get_play, sid)
+    if play.status == "success":
+        return play
+    if not await asyncio.to_thread(store.claim_play, play.sid, workspace.owner.sid):
+        raise Conflict(f"Play {play.sid} is being run by {await asyncio.to_thread(owner_words, store, play)}.", remedy="Let it end, or cancel it.")
+    version = await asyncio.to_thread(store.get_version, play.version_sid)
+    before = await asyncio.to_thread(store.get_node_runs, play.sid)
+    again = msgspec.structs.replace(play, owner_sid=workspace.owner.sid, resumed=play.resumed + 1, error=None)
+    graph = with_config(version.content, play.config)
+    workflows = await asyncio.to_thread(pinned, store, play.pins)
+    return await workspace.engine.play(graph, again, workflows=workflows, before=before, listener=listener)
+
+
+def cancel_play(store: Store, sid: str) -> str:
+    """Ask the owner to stop; a play without a living owner ends here and now. Says what was done."""
+    play = store.get_play(sid)
+    if play.status in FINISHED:
+        return f"Play {play.sid} has ended already: {play.status}."
+    if store.claim_play(play.sid, ""):
+        failure = Failure(kind="cancelled", message="The play was cancelled after its owner was gone.")
+        store.journal.play_finished(msgspec.structs.replace(play, status="cancelled", error=failure))
+        store.journal.flush()
+        return f"Play {play.sid} is cancelled; nobody was running it."
+    store.request_cancel(play.sid)
+    return f"Play {play.sid} will be stopped by {owner_words(store, play)}."
+
+
+def owner_words(store: Store, play: Play) -> str:
+    """Who runs a play, for people."""
+    owner = store.get_owner(play.owner_sid)
+    return f"process {owner.pid} on {owner.host}" if owner else "nobody known"

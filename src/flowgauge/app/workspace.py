@@ -1,0 +1,101 @@
+"""An opened workspace: the store, the services, the engine, and the lease that says who runs what.
+
+    async with open_workspace() as workspace:
+        play = await start_play(workspace, version, inputs={...})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from flowgauge.app.services import Isolation, ProcessServices
+from flowgauge.model.redaction import redactor, secrets_of
+from flowgauge.run.engine import Engine
+
+if TYPE_CHECKING:
+    from flowgauge.model.play import Owner
+    from flowgauge.model.ports import Tape
+    from flowgauge.store import Store
+
+LEASE_S = 10.0
+LOOK_S = 0.5
+"""How often a process looks for requests to cancel what it runs."""
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    """What the use cases are handed."""
+
+    store: Store
+    services: ProcessServices
+    engine: Engine
+    owner: Owner
+
+
+@contextlib.asynccontextmanager
+async def open_workspace(
+    db: str | None = None, *, isolation: Isolation = "auto", record: Path | None = None, replay: Path | None = None
+) -> AsyncIterator[Workspace]:
+    """Open, own and close. The lease is renewed while it is open."""
+    from flowgauge.providers.gateway import LiveGateway
+
+    with open_tape(record, replay) as tape, opened_store(db) as store:
+        gateway = LiveGateway()
+        services = ProcessServices(gateway, tape, isolation=isolation)
+        engine = Engine(services, store.journal)
+        owner = await asyncio.to_thread(store.register_owner, LEASE_S)
+        keeper = asyncio.create_task(_keep(store, engine, owner))
+        try:
+            yield Workspace(store=store, services=services, engine=engine, owner=owner)
+        finally:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+            await services.close()
+            await gateway.close()
+            await asyncio.to_thread(store.release_owner, owner.sid)
+
+
+@contextlib.contextmanager
+def opened_store(db: str | None = None) -> Iterator[Store]:
+    """The store alone, for what runs nothing."""
+    from flowgauge.store import open_store
+
+    store = open_store(db, redact=redactor(secrets_of(os.environ)))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextlib.contextmanager
+def open_tape(record: Path | None, replay: Path | None) -> Iterator[Tape]:
+    """Live, recording, or answering from a recording."""
+    from flowgauge.providers import recordings
+
+    if replay is not None:
+        yield recordings.Replayer(replay)
+    elif record is not None:
+        with recordings.Recorder(record) as recorder:
+            yield recorder
+    else:
+        yield recordings.Live()
+
+
+async def _keep(store: Store, engine: Engine, owner: Owner) -> None:
+    """Renew the lease, and cancel what somebody else asked to be cancelled."""
+    renewed = asyncio.get_running_loop().time()
+    while True:
+        await asyncio.sleep(LOOK_S)
+        if engine.running:
+            for play_sid in await asyncio.to_thread(store.cancel_requests, owner.sid):
+                engine.cancel(play_sid)
+        now = asyncio.get_running_loop().time()
+        if now - renewed >= LEASE_S / 3:
+            await asyncio.to_thread(store.renew_lease, owner.sid, LEASE_S)
+            renewed = now

@@ -1,0 +1,70 @@
+"""Options that several commands share, and how they print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from flowgauge.errors import BadFile, UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def db_option(command: Command) -> Command:
+    """--db, with the environment variable that everything honours."""
+    words = "The store: a path or a URL. Default: .flowgauge/flowgauge.db here."
+    return click.option("--db", envvar="FLOWGAUGE_DB", metavar="PATH|URL", help=words)(command)
+
+
+def json_option(command: Command) -> Command:
+    """--json, for machines."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(command)
+
+
+def limit_option(command: Command) -> Command:
+    """--limit, for lists."""
+    return click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Rows at the most.")(command)
+
+
+def print_json(value: Any) -> None:
+    """Plain JSON on stdout, indented; times and keys as the records have them."""
+    click.echo(msgspec.json.format(msgspec.json.encode(plain(value)), indent=2).decode())
+
+
+def plain(value: Any) -> Any:
+    """Records with every field, defaults too; bytes that hold JSON as that JSON."""
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, bytes):
+        return msgspec.json.decode(value)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def assignments(pairs: tuple[str, ...], option: str) -> dict[str, str]:
+    """["a=1", …] → {"a": "1"}. Raises UsageError for what is no assignment."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"'{pair}' after {option} is no assignment.", remedy=f"Write {option} NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def read_inputs_file(path: Path) -> dict[str, Any]:
+    """An object of input values from a YAML or JSON file."""
+    from flowgauge.define.document import read_document
+    from flowgauge.model.problem import Problem
+
+    value = read_document(path).value
+    if not isinstance(value, dict):
+        raise BadFile(str(path), [Problem(1, "", "An input file holds one object of names and values.", "Write name: value, a line each.")])
+    return value

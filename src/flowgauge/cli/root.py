@@ -1,0 +1,100 @@
+"""The program: its commands as a table, its errors as one line and an exit code.
+
+A command's module is imported when the command is called, so that `--help` and
+`--version` stay near the interpreter's own start.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from flowgauge._version import __version__
+
+INTERRUPTED = 130
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "Start a project: a first workflow and where to go from it."),
+    "demo": ("demo", "Show the main job, offline, in a few seconds."),
+    "doctor": ("doctor", "What is installed, which keys are set, is the store well."),
+    "validate": ("validate", "Check workflow files and list every mistake."),
+    "schema": ("schema", "Print the JSON Schema of a file format."),
+    "run": ("run", "Run a workflow and show every node's time, tokens and cost."),
+    "workflow": ("workflow", "Stored workflows and their versions."),
+    "example": ("example", "Stored inputs for a workflow."),
+    "play": ("play", "Plays: list, show, cancel, resume."),
+    "models": ("models", "Models with a known price."),
+    "mock-server": ("mock_server", "Serve the mock provider over HTTP on loopback."),
+    "store": ("store", "The database: info, backup, prune, vacuum, export, import."),
+    "completion": ("completion", "Print a shell completion script."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and first lines without importing them."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Import it now."""
+        row = COMMANDS.get(name)
+        if row is None:
+            return None
+        command: click.Command = importlib.import_module(f"flowgauge.cli.{row[0]}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As usual, with a guess at what was meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else " `flowgauge --help` lists them."
+            ctx.fail(f"There is no command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table's own words."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "FLOWGAUGE", "max_content_width": 110})
+@click.version_option(__version__, prog_name="flowgauge")
+def cli() -> None:
+    """Measure AI workflows, compare versions, and decide with the measurements.
+
+    \b
+    First steps:  flowgauge demo
+                  flowgauge init && flowgauge run hello.yaml
+    """
+
+
+def run(arguments: list[str] | None = None) -> NoReturn:
+    """Call a command; whatever goes wrong is one message on stderr and an exit code."""
+    from flowgauge.errors import FlowgaugeError
+
+    try:
+        code = cli.main(arguments, prog_name="flowgauge", standalone_mode=False)
+    except FlowgaugeError as error:
+        _exit(str(error), error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _exit("Interrupted.", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _exit(message: str, code: int) -> NoReturn:
+    click.echo(f"error: {message}", err=True)
+    sys.exit(code)

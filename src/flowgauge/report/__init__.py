@@ -1,0 +1,1 @@
+"""Serialise only: records in, text for people or machines out."""

@@ -1,0 +1,85 @@
+"""Lists of records as tables, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from flowgauge.model.play import Play
+from flowgauge.model.workflow import Example, WorkflowRecord, WorkflowVersion
+from flowgauge.report import words
+
+
+def _table(*columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def play_table(plays: Sequence[Play], names: Mapping[str, str]) -> Table:
+    """Newest first, as given."""
+    table = _table("play", "workflow", "status", "started", "time", "tokens", "cost", right=("time", "tokens", "cost"))
+    for play in plays:
+        mark, style = words.STATUS_MARKS[play.status]
+        table.add_row(
+            play.sid,
+            escape(play.name or names.get(play.workflow_sid, play.workflow_sid)),
+            Text(f"{mark} {play.status}", style=style),
+            words.moment(play.started_at),
+            words.duration(play.duration_ms),
+            words.tokens(play.tokens_prompt, play.tokens_completion),
+            words.cost(play.cost_usd, play.cost_source),
+        )
+    return table
+
+
+def workflow_table(records: Sequence[WorkflowRecord], numbers: Mapping[str, int]) -> Table:
+    """Name, the version in use, when it changed last."""
+    table = _table("workflow", "in use", "changed", "sid", "description")
+    for record in records:
+        table.add_row(
+            escape(record.name), f"v{numbers[record.sid]}", words.moment(record.updated_at), record.sid, escape(record.description[:60])
+        )
+    return table
+
+
+def version_table(versions: Sequence[WorkflowVersion], current_sid: str) -> Table:
+    """Newest first, the one in use marked."""
+    table = _table("version", "saved", "hash", "sid")
+    for version in versions:
+        mark = " ← in use" if version.sid == current_sid else ""
+        table.add_row(f"v{version.number}{mark}", words.moment(version.created_at), version.hash[:12], version.sid)
+    return table
+
+
+def example_table(examples: Sequence[Example]) -> Table:
+    """Name and values."""
+    table = _table("example", "inputs", "description")
+    for example in examples:
+        table.add_row(escape(example.name), escape(msgspec.json.encode(example.input_values).decode()[:100]), escape(example.description))
+    return table
+
+
+def price_table(rows: Sequence[Any]) -> Table:
+    """USD per million tokens."""
+    table = _table("model", "prompt $/M", "completion $/M", "source", right=("prompt $/M", "completion $/M"))
+    for row in rows:
+        table.add_row(escape(f"{row.provider}/{row.model}"), f"{row.prompt_per_1m:g}", f"{row.completion_per_1m:g}", row.source)
+    return table
+
+
+def pairs_table(record: msgspec.Struct) -> Table:
+    """A record's fields, a line each."""
+    table = _table("", "")
+    table.show_header = False
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        shown = ", ".join(f"{key} {count}" for key, count in value.items()) if isinstance(value, dict) else str(value)
+        table.add_row(Text(name.replace("_", " "), style="bold"), escape(shown))
+    return table

@@ -1,0 +1,63 @@
+"""Numbers as people read them. Unknown is shown as unknown, never as zero."""
+
+from __future__ import annotations
+
+import datetime
+
+from flowgauge.model.play import CostSource
+
+STATUS_MARKS = {
+    "success": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "timeout": ("⏱", "red"),
+    "cancelled": ("■", "yellow"),
+    "budget_exceeded": ("$", "red"),
+    "skipped": ("–", "dim"),
+    "running": ("▶", "cyan"),
+    "pending": ("·", "dim"),
+}
+
+
+def duration(milliseconds: float) -> str:
+    """830 µs, 12.3 ms, 4.52 s, 3 min 20 s."""
+    if milliseconds < 1:
+        return f"{milliseconds * 1000:.0f} µs"
+    if milliseconds < 1000:
+        return f"{milliseconds:.3g} ms" if milliseconds < 100 else f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def cost(usd: float | None, source: CostSource) -> str:
+    """$0.0021; $0 with a mark where the price is unknown; nothing where nothing was bought."""
+    if source == "none":
+        return ""
+    if usd is None:
+        return "$0 (unpriced)"
+    if usd == 0:
+        return "$0"
+    digits = 6 if usd < 0.01 else 4 if usd < 1 else 2
+    return f"${usd:.{digits}f}"
+
+
+def tokens(prompt: int, completion: int) -> str:
+    """120 → 34."""
+    return f"{prompt:,} → {completion:,}" if prompt or completion else ""
+
+
+def moment(milliseconds: int) -> str:
+    """2026-01-31 14:05:09, in the reader's own zone."""
+    if not milliseconds:
+        return ""
+    return datetime.datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def size(count: float) -> str:
+    """12.3 kB."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"

@@ -62,13 +62,15 @@ def _packages() -> list[Finding]:
 
 
 def _keys(environment: Mapping[str, str]) -> list[Finding]:
-    from flowgauge.providers.endpoints import key_variables
+    from flowgauge.providers.endpoints import ANTHROPIC, OPENAI_COMPATIBLE
 
-    rows = []
-    for variable, providers in key_variables().items():
-        is_set = bool(environment.get(variable))
-        rows.append(Finding(area="keys", name=variable, ok=is_set, detail=f"{'set' if is_set else 'not set'} ({', '.join(providers)})"))
-    return rows
+    endpoints = {"anthropic": ANTHROPIC, **OPENAI_COMPATIBLE}
+    variables = {endpoint.key_env: name for name, endpoint in endpoints.items() if endpoint.needs_key}
+    is_set = {variable: bool(environment.get(variable)) for variable in variables}
+    return [
+        Finding(area="keys", name=variable, ok=is_set[variable], detail=f"{'set' if is_set[variable] else 'not set'} ({name})")
+        for variable, name in variables.items()
+    ]
 
 
 def _isolation() -> list[Finding]:
@@ -96,4 +98,12 @@ def _store(db: str | None) -> list[Finding]:
             info = store.info()
     except FlowgaugeError as error:
         return [Finding(area="store", name="database", ok=False, detail=error.message, remedy=error.remedy)]
-    return [Finding(area="store", name=name.replace("_", " "), ok=True, detail=str(getattr(info, name))) for name in info.__struct_fields__]
+    engine = info.engine
+    well = engine.check == "ok"
+    where = info.place if info.exists else f"{info.place} (made by the first write)"
+    bug = " (only one connection ever checkpoints, so its WAL-reset bug cannot bite)" if engine.wal_reset_bug else ""
+    return [
+        Finding(area="store", name="place", ok=True, detail=where),
+        Finding(area="store", name=engine.backend, ok=True, detail=f"{engine.version}{bug}"),
+        Finding(area="store", name="check", ok=well, detail=engine.check, remedy="" if well else "Restore a backup."),
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from flowgauge.model.ids import VERSION
 from flowgauge.model.workflow import Node, Workflow
 from flowgauge.nodes.ai import AiNode
 from flowgauge.nodes.codec import node_from_value, read_workflow, workflow_from_value
@@ -12,7 +13,7 @@ from flowgauge.nodes.map_items import MapNode
 from flowgauge.nodes.subworkflow import WorkflowNode
 
 if TYPE_CHECKING:
-    from flowgauge.store import Store
+    from flowgauge.store.store import Store
 
 
 def references(workflow: Workflow) -> Iterable[str]:
@@ -46,7 +47,7 @@ def pin(store: Store, workflow: Workflow) -> dict[str, str]:
     while waiting:
         reference = waiting.pop()
         if reference not in pins:
-            version = store.find_version(reference)
+            version = store.get_version(reference) if reference.startswith(f"{VERSION}_") else store.current_version(reference)
             pins[reference] = version.sid
             waiting.extend(references(read_workflow(version.content)))
     return pins

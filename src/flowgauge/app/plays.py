@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from flowgauge.app.pins import pin, pinned
-from flowgauge.errors import Conflict
+from flowgauge.errors import Conflict, NotFound
 from flowgauge.model.ids import PLAY, new_sid
 from flowgauge.model.play import FINISHED, Failure, Play
 from flowgauge.model.workflow import Json, WorkflowVersion
@@ -19,7 +19,10 @@ from flowgauge.run.graph import with_config
 if TYPE_CHECKING:
     from flowgauge.app.workspace import Workspace
     from flowgauge.run.playing import Listener
-    from flowgauge.store import Store
+    from flowgauge.store.store import Store
+
+
+LATEST = "latest"
 
 
 async def start_play(
@@ -51,11 +54,12 @@ async def start_play(
 async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | None = None) -> Play:
     """Finish a play from what is stored of it; a play that succeeded is given back as it is."""
     store = workspace.store
-    play = await asyncio.to_thread(store.get_play, sid)
+    play = await asyncio.to_thread(find_play, store, sid)
     if play.status == "success":
         return play
     if not await asyncio.to_thread(store.claim_play, play.sid, workspace.owner.sid):
-        raise Conflict(f"Play {play.sid} is being run by {await asyncio.to_thread(owner_words, store, play)}.", remedy="Let it end, or cancel it.")
+        who = await asyncio.to_thread(owner_words, store, play)
+        raise Conflict(f"Play {play.sid} is being run by {who}.", remedy="Let it end, or cancel it.")
     version = await asyncio.to_thread(store.get_version, play.version_sid)
     before = await asyncio.to_thread(store.get_node_runs, play.sid)
     again = msgspec.structs.replace(play, owner_sid=workspace.owner.sid, resumed=play.resumed + 1, error=None)
@@ -66,16 +70,30 @@ async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | No
 
 def cancel_play(store: Store, sid: str) -> str:
     """Ask the owner to stop; a play without a living owner ends here and now. Says what was done."""
-    play = store.get_play(sid)
+    play = find_play(store, sid)
     if play.status in FINISHED:
         return f"Play {play.sid} has ended already: {play.status}."
     if store.claim_play(play.sid, ""):
         failure = Failure(kind="cancelled", message="The play was cancelled after its owner was gone.")
-        store.journal.play_finished(msgspec.structs.replace(play, status="cancelled", error=failure))
-        store.journal.flush()
+        store.journal.play_finished(msgspec.structs.replace(play, status="cancelled", error=failure, owner_sid="")).wait()
         return f"Play {play.sid} is cancelled; nobody was running it."
     store.request_cancel(play.sid)
     return f"Play {play.sid} will be stopped by {owner_words(store, play)}."
+
+
+def find_play(store: Store, sid: str) -> Play:
+    """A play by its sid, or the one that started last as `latest`."""
+    if sid != LATEST:
+        return store.get_play(sid)
+    newest = store.list_plays(limit=1).items
+    if not newest:
+        raise NotFound("There is no play yet.", remedy="Start one: flowgauge run FILE")
+    return store.get_play(newest[0].sid)
+
+
+def workflow_names(store: Store, plays: Iterable[Play]) -> dict[str, str]:
+    """The names of the workflows of some plays, by sid."""
+    return {sid: store.get_workflow(sid).name for sid in {play.workflow_sid for play in plays}}
 
 
 def owner_words(store: Store, play: Play) -> str:

@@ -9,7 +9,7 @@ from flowgauge.app.operations import OPERATIONS, OperationTable
 from flowgauge.run.clock import SystemClock
 
 if TYPE_CHECKING:
-    from flowgauge.model.ports import Gateway, Sandbox, Tape
+    from flowgauge.model.ports import Clock, Gateway, Operations, Sandbox, Tape
     from flowgauge.sandbox import WorkerPool
 
 Isolation = Literal["auto", "landlock", "process"]
@@ -21,8 +21,8 @@ class ProcessServices:
     def __init__(self, gateway: Gateway, tape: Tape, *, isolation: Isolation = "auto") -> None:
         self.gateway = gateway
         self.tape = tape
-        self.clock = SystemClock()
-        self.operations = OperationTable(OPERATIONS)
+        self.clock: Clock = SystemClock()
+        self.operations: Operations = OperationTable(OPERATIONS)
         self._isolation: Isolation = isolation
         self._pool: WorkerPool | None = None
         self._http: Any = None

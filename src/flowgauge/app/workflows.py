@@ -13,7 +13,7 @@ from flowgauge.model.workflow import Workflow, WorkflowRecord, WorkflowVersion
 from flowgauge.nodes.codec import write_workflow
 
 if TYPE_CHECKING:
-    from flowgauge.store import Store
+    from flowgauge.store.store import Store
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -41,7 +41,8 @@ def save_file(store: Store, path: Path, *, make_current: bool) -> Saved:
     from flowgauge.define.workflow import load_workflow
 
     loaded = load_workflow(path)
-    return save_workflow(store, loaded.workflow, make_current=make_current, warnings=tuple(loaded.warnings))
+    warnings = tuple(f"{path}:{problem}" for problem in loaded.warnings)
+    return save_workflow(store, loaded.workflow, make_current=make_current, warnings=warnings)
 
 
 def find_target(store: Store, target: str, version: str = "") -> Saved:
@@ -55,5 +56,12 @@ def find_target(store: Store, target: str, version: str = "") -> Saved:
             raise NotFound(f"There is no file {target}.", remedy="Check the path; `flowgauge workflow list` shows what is stored.")
         return save_file(store, path, make_current=False)
     record = store.get_workflow(target)
-    found = store.find_version(target, version)
-    return Saved(record, found, created=False)
+    return Saved(record, find_version(store, record.sid, version), created=False)
+
+
+def find_version(store: Store, workflow: str, version: str = "") -> WorkflowVersion:
+    """A version by number (3 or v3), sid or hash; by default the one in use. Raises NotFound."""
+    if not version:
+        return store.current_version(workflow)
+    number = version.removeprefix("v")
+    return store.get_version((workflow, int(number)) if number.isdigit() and len(number) < 7 else version, workflow=workflow)

@@ -1,7 +1,7 @@
 """An opened workspace: the store, the services, the engine, and the lease that says who runs what.
 
-    async with open_workspace() as workspace:
-        play = await start_play(workspace, version, inputs={...})
+async with open_workspace() as workspace:
+play = await start_play(workspace, version, inputs={...})
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from flowgauge.run.engine import Engine
 if TYPE_CHECKING:
     from flowgauge.model.play import Owner
     from flowgauge.model.ports import Tape
-    from flowgauge.store import Store
+    from flowgauge.store.store import Store
 
 LEASE_S = 10.0
 LOOK_S = 0.5

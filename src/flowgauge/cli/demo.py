@@ -20,7 +20,7 @@ async def _demo(db: str | None) -> int:
     from flowgauge.app.demo import TICKETS, demo_scene, demo_workflows
     from flowgauge.app.workspace import open_workspace
     from flowgauge.cli.playing import show_play
-    from flowgauge.define.diff import diff_text, diff_workflows
+    from flowgauge.define.diff import diff_workflows, render_diff
 
     first, second = demo_workflows()
     async with open_workspace(db) as workspace:
@@ -29,11 +29,11 @@ async def _demo(db: str | None) -> int:
             show_play(scene.play, scene.runs, scene.saved)
             click.echo()
         click.secho("Then somebody changes a prompt:", bold=True)
-        click.echo(diff_text(diff_workflows(first, second)))
+        click.echo(render_diff(diff_workflows(first, second)))
         click.echo()
         scenes.append(await demo_scene(workspace, second, TICKETS[0]))
         show_play(scenes[-1].play, scenes[-1].runs, scenes[-1].saved)
-        where = workspace.store.info().url
+        where = workspace.store.place
     click.echo(
         f"""
 Everything above is stored in {where}. Look at it:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flowgauge.cli.options import assignments, db_option, json_option, print_json, read_inputs_file
+from flowgauge.cli.options import db_option, json_option, print_json, read_inputs_file
 
 
 @click.group("example")
@@ -22,14 +22,16 @@ def command() -> None:
 @click.option("--description", default="", help="What it is an example of.")
 @json_option
 @db_option
-def add(workflow: str, name: str, inputs: tuple[str, ...], input_file: Path | None, description: str, as_json: bool, db: str | None) -> None:
+def add(
+    workflow: str, name: str, inputs: tuple[str, ...], input_file: Path | None, description: str, as_json: bool, db: str | None
+) -> None:
     """Store inputs under NAME for WORKFLOW. Keys that the workflow does not declare are dropped with a warning."""
     from flowgauge.app.examples import add_example
     from flowgauge.app.workspace import opened_store
 
     given = read_inputs_file(input_file) if input_file else {}
     with opened_store(db) as store:
-        example, warnings = add_example(store, workflow, name, given, assignments(inputs, "--input"), description=description)
+        example, warnings = add_example(store, workflow, name, given, inputs, description=description)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -49,7 +51,7 @@ def list_examples(workflow: str, as_json: bool, db: str | None) -> None:
     from flowgauge.report.play import show
 
     with opened_store(db) as store:
-        found = store.list_examples(store.get_workflow(workflow).sid)
+        found = store.list_examples(workflow, limit=1000).items
     if as_json:
         print_json({"examples": found})
     else:
@@ -65,5 +67,5 @@ def delete(workflow: str, name: str, db: str | None) -> None:
     from flowgauge.app.workspace import opened_store
 
     with opened_store(db) as store:
-        store.delete_example(store.get_workflow(workflow).sid, name)
+        store.delete_example(workflow, name)
     click.echo(f"Example {name} is deleted.")

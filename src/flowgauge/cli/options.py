@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from flowgauge.errors import BadFile, UsageError
+from flowgauge.errors import BadFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,17 +46,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
-
-
-def assignments(pairs: tuple[str, ...], option: str) -> dict[str, str]:
-    """["a=1", …] → {"a": "1"}. Raises UsageError for what is no assignment."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"'{pair}' after {option} is no assignment.", remedy=f"Write {option} NAME=VALUE.")
-        found[name] = value
-    return found
 
 
 def read_inputs_file(path: Path) -> dict[str, Any]:

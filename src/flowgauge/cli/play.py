@@ -14,7 +14,7 @@ from flowgauge.cli.run import ISOLATION, interruptible
 if TYPE_CHECKING:
     from flowgauge.app.workflows import Saved
     from flowgauge.model.play import Play
-    from flowgauge.store import Store
+    from flowgauge.store.store import Store
 
 STATUSES = click.Choice(["pending", "running", "success", "failed", "timeout", "cancelled", "budget_exceeded"])
 
@@ -31,21 +31,22 @@ def command() -> None:
 @limit_option
 @json_option
 @db_option
-def list_plays(workflow: str, status: str | None, cursor: str, limit: int, as_json: bool, db: str | None) -> None:
+def list_plays(workflow: str, status: Any, cursor: str, limit: int, as_json: bool, db: str | None) -> None:
     """List plays, newest first."""
+    from flowgauge.app.plays import workflow_names
     from flowgauge.app.workspace import opened_store
     from flowgauge.report.lists import play_table
     from flowgauge.report.play import show
 
     with opened_store(db) as store:
-        page = store.list_plays(workflow=workflow, status=status, cursor=cursor, limit=limit)
-        names = {record.sid: record.name for record in store.all_workflows()}
+        page = store.list_plays(workflow=workflow or None, status=status, cursor=cursor or None, limit=limit)
+        names = workflow_names(store, page.items)
     if as_json:
-        print_json({"plays": page.items, "cursor": page.cursor})
+        print_json({"plays": page.items, "next_cursor": page.next_cursor})
         return
     show(play_table(page.items, names))
-    if page.cursor:
-        click.echo(f"more: --cursor {page.cursor}", err=True)
+    if page.next_cursor:
+        click.echo(f"more: --cursor {page.next_cursor}", err=True)
 
 
 @command.command("show")
@@ -55,15 +56,16 @@ def list_plays(workflow: str, status: str | None, cursor: str, limit: int, as_js
 @db_option
 def show_one(sid: str, node: str, as_json: bool, db: str | None) -> None:
     """Show one play: every node's time, tokens, cost, and the output. SID may be `latest`."""
+    from flowgauge.app.plays import find_play
     from flowgauge.app.workspace import opened_store
     from flowgauge.errors import NotFound
 
     with opened_store(db) as store:
-        play = store.get_play(sid)
+        play = find_play(store, sid)
         runs = store.get_node_runs(play.sid)
         saved = _saved(store, play)
     if node:
-        runs = [run for run in runs if run.node_id == node or run.node_id.startswith((f"{node}[", f"{node}/"))]
+        runs = tuple(run for run in runs if run.node_id == node or run.node_id.startswith((f"{node}[", f"{node}/")))
         if not runs:
             raise NotFound(f"Play {play.sid} has no run of a node '{node}'.", remedy=f"See flowgauge play show {play.sid}")
     if as_json:
@@ -97,12 +99,12 @@ def resume(sid: str, isolation: Any, as_json: bool, db: str | None) -> int:
 
 
 async def _resume(sid: str, isolation: Any, as_json: bool, db: str | None) -> int:
-    from flowgauge.app.plays import resume_play
+    from flowgauge.app.plays import find_play, resume_play
     from flowgauge.app.workspace import open_workspace
     from flowgauge.nodes.codec import read_workflow
 
     async with open_workspace(db, isolation=isolation) as workspace:
-        saved = _saved(workspace.store, workspace.store.get_play(sid))
+        saved = _saved(workspace.store, find_play(workspace.store, sid))
         with follow(read_workflow(saved.version.content), live=not as_json) as listener:
             play = await interruptible(workspace, resume_play(workspace, sid, listener=listener))
         runs = workspace.store.get_node_runs(play.sid)

@@ -23,7 +23,7 @@ def exit_code(play: Play) -> int:
 
 
 def title(saved: Saved, play_sid: str) -> str:
-    """ticket-triage v3 · pl_…"""
+    """What stands over a play: name, version, sid."""
     return f"{saved.record.name} v{saved.version.number} · {play_sid}"
 
 

@@ -65,14 +65,16 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "FLOWGAUGE", "max_content_width": 110})
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "FLOWGAUGE", "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="flowgauge")
 def cli() -> None:
     """Measure AI workflows, compare versions, and decide with the measurements.
 
     \b
     First steps:  flowgauge demo
-                  flowgauge init && flowgauge run hello.yaml
+                  flowgauge init && flowgauge run ticket-triage.yaml -i ticket="Where is my parcel?"
     """
 
 

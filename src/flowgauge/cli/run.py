@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import assignments, db_option, json_option, print_json, read_inputs_file
+from flowgauge.cli.options import db_option, json_option, print_json, read_inputs_file
 from flowgauge.cli.playing import exit_code, follow, show_play
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ ISOLATION = click.Choice(["auto", "landlock", "process"])
 @click.argument("target")
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE", help="An input; repeat for more.")
 @click.option("--input-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="YAML or JSON with input values.")
-@click.option("--config", "-c", "config", multiple=True, metavar="KEY=VALUE", help="Lay over the workflow's config, e.g. model=openai/gpt-4o-mini.")
+@click.option("--config", "-c", "config", multiple=True, metavar="KEY=VALUE", help="Laid over the workflow's config.")
 @click.option("--example", help="Start from the inputs of a stored example.")
 @click.option("--version", "version", default="", help="Which version of a stored workflow: number, sid or hash. Default: the one in use.")
 @click.option("--name", default="", help="A name for the play.")
@@ -64,7 +64,8 @@ async def _run(options: dict[str, Any]) -> int:
 
 async def _play(workspace: Workspace, saved: Saved, options: dict[str, Any]) -> Play:
     from flowgauge.app.plays import start_play
-    from flowgauge.define.overrides import parse_assignments, parse_config
+    from flowgauge.define.inputs import parse_assignments
+    from flowgauge.define.overrides import parse_config
     from flowgauge.nodes.codec import read_workflow
 
     workflow = read_workflow(saved.version.content)
@@ -73,8 +74,8 @@ async def _play(workspace: Workspace, saved: Saved, options: dict[str, Any]) -> 
         values |= workspace.store.get_example(saved.record.sid, options["example"]).input_values
     if options["input_file"]:
         values |= read_inputs_file(options["input_file"])
-    values |= parse_assignments(workflow, assignments(options["inputs"], "--input"))
-    config = parse_config(assignments(options["config"], "--config"))
+    values |= parse_assignments(workflow, options["inputs"])
+    config = parse_config(options["config"])
     live = not (options["as_json"] or options["quiet"])
     with follow(workflow, live=live) as listener:
         work = start_play(workspace, saved.version, values, config=config, name=options["name"], listener=listener)

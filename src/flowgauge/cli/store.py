@@ -44,7 +44,7 @@ def backup(path: Path, db: str | None) -> None:
 
 
 @command.command("prune")
-@click.option("--keep", type=click.IntRange(0), help="Keep the newest N plays of each workflow.")
+@click.option("--keep", type=click.IntRange(0), help="Keep the newest N plays.")
 @click.option("--days", type=click.FloatRange(0), help="Keep plays younger than D days.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
 @json_option
@@ -58,9 +58,9 @@ def prune(keep: int | None, days: float | None, dry_run: bool, as_json: bool, db
     with opened_store(db) as store:
         gone = store.prune(keep_newest=keep, younger_than_days=days, dry_run=dry_run)
     if as_json:
-        print_json({"plays": gone, "dry_run": dry_run})
+        print_json(gone)
     else:
-        click.echo(f"{gone} plays {'would be' if dry_run else 'are'} deleted.")
+        click.echo(f"{gone.plays} plays with {gone.node_runs} node runs {'would be' if dry_run else 'are'} deleted.")
 
 
 @command.command("vacuum")
@@ -82,8 +82,8 @@ def export(path: Path, db: str | None) -> None:
     from flowgauge.app.workspace import opened_store
 
     with opened_store(db) as store:
-        rows = store.export(path)
-    click.echo(f"{rows} rows written to {path}")
+        done = store.export(path)
+    click.echo(f"{sum(done.rows.values())} rows written to {path}")
 
 
 @command.command("import")
@@ -95,4 +95,4 @@ def import_(path: Path, db: str | None) -> None:
 
     with opened_store(db) as store:
         done = store.import_(path)
-    click.echo(f"{done.added} rows added, {done.kept} were there already.")
+    click.echo(f"{sum(done.added.values())} rows added, {sum(done.kept.values())} were there already.")

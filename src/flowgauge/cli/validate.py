@@ -29,7 +29,7 @@ def command(files: tuple[Path, ...], as_json: bool) -> int:
         found.append({"file": str(file), "problems": [], "warnings": loaded.warnings})
         if not as_json:
             for warning in loaded.warnings:
-                click.echo(f"{file}: warning: {warning}", err=True)
+                click.echo(f"warning: {file}:{warning}", err=True)
             click.echo(f"{file}: {loaded.workflow.name}: {len(loaded.workflow.nodes)} nodes, no mistake")
     if as_json:
         print_json({"files": found})

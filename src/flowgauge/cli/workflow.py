@@ -46,14 +46,14 @@ def list_workflows(limit: int, cursor: str, as_json: bool, db: str | None) -> No
     from flowgauge.report.play import show
 
     with opened_store(db) as store:
-        page = store.list_workflows(cursor=cursor, limit=limit)
+        page = store.list_workflows(cursor or None, limit)
         numbers = {record.sid: store.get_version(record.current_version_sid).number for record in page.items}
     if as_json:
-        print_json({"workflows": page.items, "cursor": page.cursor})
+        print_json({"workflows": page.items, "next_cursor": page.next_cursor})
         return
     show(workflow_table(page.items, numbers))
-    if page.cursor:
-        click.echo(f"more: --cursor {page.cursor}", err=True)
+    if page.next_cursor:
+        click.echo(f"more: --cursor {page.next_cursor}", err=True)
 
 
 @command.command("show")
@@ -63,13 +63,14 @@ def list_workflows(limit: int, cursor: str, as_json: bool, db: str | None) -> No
 @db_option
 def show_one(name: str, version: str, as_json: bool, db: str | None) -> None:
     """Show a version as YAML."""
+    from flowgauge.app.workflows import find_version
     from flowgauge.app.workspace import opened_store
-    from flowgauge.define.yaml_text import workflow_yaml
     from flowgauge.nodes.codec import read_workflow
+    from flowgauge.report.workflow import workflow_yaml
 
     with opened_store(db) as store:
         record = store.get_workflow(name)
-        found = store.find_version(name, version)
+        found = find_version(store, record.sid, version)
     if as_json:
         print_json({"workflow": record, "version": found})
         return
@@ -90,7 +91,7 @@ def versions(name: str, as_json: bool, db: str | None) -> None:
 
     with opened_store(db) as store:
         record = store.get_workflow(name)
-        found = store.list_versions(record.sid)
+        found = store.list_versions(record.sid, limit=1000).items
     if as_json:
         print_json({"workflow": record, "versions": found})
     else:
@@ -105,17 +106,18 @@ def versions(name: str, as_json: bool, db: str | None) -> None:
 @db_option
 def diff(name: str, old: str, new: str, as_json: bool, db: str | None) -> None:
     """Show what changed from version OLD to version NEW (default: the one in use)."""
+    from flowgauge.app.workflows import find_version
     from flowgauge.app.workspace import opened_store
-    from flowgauge.define.diff import diff_text, diff_workflows
+    from flowgauge.define.diff import diff_workflows, render_diff
     from flowgauge.nodes.codec import read_workflow
 
     with opened_store(db) as store:
-        before, after = store.find_version(name, old), store.find_version(name, new)
+        before, after = find_version(store, name, old), find_version(store, name, new)
     found = diff_workflows(read_workflow(before.content), read_workflow(after.content))
     if as_json:
         print_json(found)
     else:
-        click.echo(diff_text(found) or f"v{before.number} and v{after.number} are the same.")
+        click.echo(render_diff(found) or f"v{before.number} and v{after.number} are the same.")
 
 
 @command.command("use")
@@ -124,10 +126,11 @@ def diff(name: str, old: str, new: str, as_json: bool, db: str | None) -> None:
 @db_option
 def use(name: str, version: str, db: str | None) -> None:
     """Make VERSION (number, sid or hash) the one in use."""
+    from flowgauge.app.workflows import find_version
     from flowgauge.app.workspace import opened_store
 
     with opened_store(db) as store:
-        found = store.find_version(name, version)
+        found = find_version(store, name, version)
         record = store.make_current(found.sid)
     click.echo(f"{record.name} v{found.number} is in use.")
 

@@ -80,6 +80,10 @@ def pairs_table(record: msgspec.Struct) -> Table:
     table.show_header = False
     for name in record.__struct_fields__:
         value = getattr(record, name)
+        if isinstance(value, msgspec.Struct):
+            for inner in value.__struct_fields__:
+                table.add_row(Text(inner.replace("_", " "), style="bold"), escape(str(getattr(value, inner))))
+            continue
         shown = ", ".join(f"{key} {count}" for key, count in value.items()) if isinstance(value, dict) else str(value)
         table.add_row(Text(name.replace("_", " "), style="bold"), escape(shown))
     return table

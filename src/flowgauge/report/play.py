@@ -90,7 +90,8 @@ def summary_line(play: Play) -> Text:
     if play.tokens_prompt or play.tokens_completion:
         parts.append(f"{words.tokens(play.tokens_prompt, play.tokens_completion)} tokens")
     if play.cost_source != "none":
-        parts.append(f"{words.cost(play.cost_usd, play.cost_source)} ({play.cost_source}{', ' + play.price_table if play.price_table else ''})")
+        source = ", ".join(filter(None, (play.cost_source, play.price_table)))
+        parts.append(f"{words.cost(play.cost_usd, play.cost_source)} ({source})")
     if play.retries:
         parts.append(f"{play.retries} {'retry' if play.retries == 1 else 'retries'}")
     if play.isolation:

@@ -1,0 +1,125 @@
+"""HTTP for all wire dialects: one session, kept-alive connections, bytes in and bytes out.
+
+In: a URL, headers and a body. Out: the body of a 200, or the data of its server-sent
+events as they come. Everything else is errors.Failed. It follows no redirect (a key
+must not travel on), keeps no cookie and retries nothing.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import AsyncGenerator, Iterator
+from functools import lru_cache
+from typing import Final
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from flowgauge.providers import http_failures
+from flowgauge.providers.http_failures import Caller
+
+TIMEOUT_S: Final = 600.0
+KEEP_ALIVE_S: Final = 20.0
+LONGEST_EVENT: Final = 32 * 2**20
+_BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One POST that is ready to go."""
+
+    caller: Caller
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    timeout_s: float = TIMEOUT_S
+
+
+class Wire:
+    """The shared session. Opened by the first call, in that call's event loop."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, call: Call) -> bytes:
+        """The body of a 200."""
+        try:
+            async with self._send(call) as response:
+                body = await response.read()
+        except _BROKEN as error:
+            raise http_failures.of_exception(call.caller, error, call.timeout_s) from error
+        if response.status != 200:
+            raise http_failures.of_status(call.caller, response.status, response.headers, body)
+        return body
+
+    async def events(self, call: Call) -> AsyncGenerator[bytes, None]:
+        """The data of each server-sent event of a 200."""
+        try:
+            async with self._send(call) as response:
+                if response.status != 200:
+                    raise http_failures.of_status(call.caller, response.status, response.headers, await response.read())
+                parser = EventParser()
+                async for chunk in response.content.iter_any():
+                    for event in parser.feed(chunk):
+                        yield event
+                    if parser.pending > LONGEST_EVENT:
+                        raise http_failures.malformed(call.caller, "an event of more than 32 MiB", b"")
+        except _BROKEN as error:
+            raise http_failures.of_exception(call.caller, error, call.timeout_s) from error
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _send(self, call: Call) -> aiohttp.client._RequestContextManager:
+        session = self._session or self._open()
+        url, proxy = _route(call.url)
+        return session.post(url, data=call.body, headers=call.headers, timeout=_timeout(call.timeout_s), allow_redirects=False, proxy=proxy)
+
+    def _open(self) -> aiohttp.ClientSession:
+        # No limit here: how many requests run at once is the limiter's business.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
+        self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+
+class EventParser:
+    """Server-sent events from chunks that are cut anywhere. Fields other than data are left out."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+        self._data: list[bytes] = []
+
+    @property
+    def pending(self) -> int:
+        """Bytes that are held back until their event is whole."""
+        return len(self._tail) + sum(map(len, self._data))
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The data of each event that the chunk completes."""
+        lines = (self._tail + chunk).split(b"\n")
+        self._tail = lines.pop()
+        for line in lines:
+            content = line.rstrip(b"\r")
+            if content.startswith(b"data:"):
+                self._data.append(content[5:].removeprefix(b" "))
+            elif not content and self._data:
+                event = b"\n".join(self._data)
+                self._data.clear()
+                yield event
+
+
+@lru_cache(maxsize=256)
+def _timeout(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds)
+
+
+@lru_cache(maxsize=256)
+def _route(address: str) -> tuple[URL, str | None]:
+    """The parsed address and the proxy that the environment names for it (asking aiohttp each time would cost more)."""
+    url = URL(address)
+    if not url.host or urllib.request.proxy_bypass(url.host):
+        return url, None
+    return url, urllib.request.getproxies().get(url.scheme)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flowgauge.model.play import Failure
+    from flowgauge.model.play import Failure, Usage
     from flowgauge.model.problem import Problem
 
 
@@ -112,6 +112,11 @@ class BudgetExhausted(FlowgaugeError):
 
 class Failed(FlowgaugeError):
     """One attempt of a node (or of a call to a model) failed."""
+
+    usage: Usage | None = None
+    """What was used all the same, where the provider said so."""
+    queue_ms: float = 0.0
+    """How long a limiter held the call back before it failed."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)

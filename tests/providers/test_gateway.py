@@ -187,7 +187,7 @@ def test_the_limiter_holds_requests_back_and_the_wait_is_not_in_the_duration() -
         provider = Scripted(hold=hold)
         live = LiveGateway(providers={"p": provider}, limits=Limits({"p": Limit(concurrency=2)}))
         tasks = [asyncio.create_task(live.complete(asked("p"))) for _ in range(6)]
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
         assert provider.running == 2
         hold.set()
         responses = await asyncio.gather(*tasks)

@@ -24,9 +24,9 @@ import msgspec
 
 from flowgauge.model.exchange import Message, ModelRequest
 from flowgauge.providers.gateway import LiveGateway
-from flowgauge.providers.limits import Limits
-from flowgauge.providers.openai_chat import OpenAIChat
-from flowgauge.providers.wire import Wire
+from flowgauge.providers.limits.settings import Limits
+from flowgauge.providers.wire.openai_chat import OpenAIChat
+from flowgauge.providers.wire.transport import Wire
 
 MODEL = "gpt-4o-mini"
 PROMPT = "Classify this ticket as billing, technical or general: my invoice is wrong. " * 4

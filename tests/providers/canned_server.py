@@ -14,7 +14,7 @@ from flowgauge.errors import Failed
 from flowgauge.model.exchange import Message, ModelRequest
 from flowgauge.model.play import Failure
 from flowgauge.providers.provider import Provider, Reply
-from flowgauge.providers.wire import Wire
+from flowgauge.providers.wire.transport import Wire
 
 Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

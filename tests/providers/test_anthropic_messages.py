@@ -7,9 +7,9 @@ import pytest
 from canned_server import Outcome, Respond, answers, exchange, hangs, hangs_up, streams, user
 
 from flowgauge.model.exchange import Image, Message, ModelRequest, ToolCall, ToolSpec
-from flowgauge.providers.anthropic_messages import AnthropicMessages
-from flowgauge.providers.http_failures import BrokenReply
-from flowgauge.providers.schemas import narrowed
+from flowgauge.providers.wire.anthropic_messages import AnthropicMessages
+from flowgauge.providers.wire.http_failures import BrokenReply
+from flowgauge.providers.wire.schemas import narrowed
 
 HELLO: dict[str, Any] = {
     "id": "msg_1",

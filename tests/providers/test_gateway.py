@@ -10,12 +10,13 @@ from canned_server import Respond, Seen, answers, hangs, serving, streams, user
 from flowgauge.errors import Failed
 from flowgauge.model.exchange import Message, ModelRequest, ModelResponse
 from flowgauge.model.play import Failure
-from flowgauge.providers import endpoints, gateway
+from flowgauge.providers import gateway
 from flowgauge.providers.gateway import LiveGateway, known_providers
-from flowgauge.providers.limiter import Limit
-from flowgauge.providers.limits import Limits
-from flowgauge.providers.mock_server import running_mock_server
+from flowgauge.providers.limits.limiter import Limit
+from flowgauge.providers.limits.settings import Limits
+from flowgauge.providers.mock.server import running_mock_server
 from flowgauge.providers.provider import Reply
+from flowgauge.providers.wire import endpoints
 
 CHAT = {
     "model": "gpt-4o-mini",

@@ -11,9 +11,9 @@ from canned_server import Outcome, Respond, answers, exchange, hangs, hangs_up, 
 from flowgauge.errors import Failed, MissingExtra
 from flowgauge.model.exchange import Image, Message, ModelRequest, ModelResponse, ToolCall, ToolSpec
 from flowgauge.providers.gateway import LiveGateway
-from flowgauge.providers.library import Library, knows
-from flowgauge.providers.limits import Limits
-from flowgauge.providers.mock_server import running_mock_server
+from flowgauge.providers.library.provider import Library, knows
+from flowgauge.providers.limits.settings import Limits
+from flowgauge.providers.mock.server import running_mock_server
 
 pytest.importorskip("pydantic_ai")
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowgauge.errors import Failed, UsageError
-from flowgauge.providers.limiter import Limit, Limiter
-from flowgauge.providers.limits import Limits, read_limits
+from flowgauge.providers.limits.limiter import Limit, Limiter
+from flowgauge.providers.limits.settings import Limits, read_limits
 
 
 class Ring:

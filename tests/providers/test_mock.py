@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from flowgauge.errors import BadFile, Failed
 from flowgauge.model.exchange import Message, ModelRequest
 from flowgauge.model.play import Failure
-from flowgauge.providers.mock import MockProvider
-from flowgauge.providers.mock_profiles import BUILT_IN, Fault, Profile, load_profiles
+from flowgauge.providers.mock.profiles import BUILT_IN, Fault, Profile, load_profiles
+from flowgauge.providers.mock.provider import MockProvider
 from flowgauge.providers.provider import Reply
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from flowgauge.model.exchange import Message, ModelRequest, ToolCall, ToolSpec
-from flowgauge.providers.dice import Dice
-from flowgauge.providers.mock_answers import Answer, built_in
+from flowgauge.providers.mock.answers import Answer, built_in
+from flowgauge.providers.mock.dice import Dice
 
 
 def answer(text: str, *, system: str = "", **request: Any) -> Answer:

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from flowgauge.providers.dice import Dice
-from flowgauge.providers.mock_pattern import text_matching
-from flowgauge.providers.mock_schema import conforming
+from flowgauge.providers.mock.dice import Dice
+from flowgauge.providers.mock.pattern import text_matching
+from flowgauge.providers.mock.schema import conforming
 
 NAMES = st.sampled_from(["name", "email", "tags", "total", "city", "summary", "a", "b_c", "order id"])
 PATTERNS = st.sampled_from(

@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from flowgauge.errors import UsageError
-from flowgauge.providers.mock_server import running_mock_server
+from flowgauge.providers.mock.server import running_mock_server
 
 Outcome = TypeVar("Outcome")
 ASK: list[Any] = [{"role": "user", "content": "billing, technical or general? I was charged twice"}]

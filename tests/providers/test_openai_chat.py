@@ -10,9 +10,9 @@ from aiohttp import web
 from canned_server import Outcome, Respond, answers, breaks_off, exchange, hangs, hangs_up, streams, user
 
 from flowgauge.model.exchange import Image, Message, ModelRequest, ToolCall, ToolSpec
-from flowgauge.providers import wire
-from flowgauge.providers.http_failures import BrokenReply
-from flowgauge.providers.openai_chat import OpenAIChat
+from flowgauge.providers.wire import transport as wire
+from flowgauge.providers.wire.http_failures import BrokenReply
+from flowgauge.providers.wire.openai_chat import OpenAIChat
 
 HELLO: dict[str, Any] = {
     "id": "x",

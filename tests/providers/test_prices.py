@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from flowgauge.errors import BadFile
-from flowgauge.providers.mock_profiles import BUILT_IN, Price, Profile
-from flowgauge.providers.price_aliases import MODELS
-from flowgauge.providers.prices import PriceTable, table
+from flowgauge.providers.mock.profiles import BUILT_IN, Price, Profile
+from flowgauge.providers.prices.aliases import MODELS
+from flowgauge.providers.prices.table import PriceTable, table
 from flowgauge.providers.provider import Reply
 
 
@@ -194,7 +194,7 @@ def test_the_table_of_the_process_reads_the_environment_once(tmp_path: Path, mon
 def test_pricing_the_mock_does_not_import_the_price_package() -> None:
     steps = (
         "import sys",
-        "from flowgauge.providers.prices import table",
+        "from flowgauge.providers.prices.table import table",
         "table().estimate('mock/default', 1, 1)",
         "assert table().label",
         "sys.exit('genai_prices' in sys.modules)",

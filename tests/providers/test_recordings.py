@@ -17,7 +17,7 @@ from flowgauge.errors import BadFile, Conflict, Failed, UsageError
 from flowgauge.model.exchange import ModelResponse, ToolCall
 from flowgauge.model.play import Failure, Usage
 from flowgauge.model.redaction import redactor
-from flowgauge.providers.recordings import Live, Recorder, Replayer, key_of
+from flowgauge.providers.recordings.tapes import Live, Recorder, Replayer, key_of
 
 RESPONSE = ModelResponse(
     text="Hello", usage=Usage(tokens_prompt=3, tokens_completion=1, cost_usd=0.25, cost_source="computed"), duration_ms=12.5

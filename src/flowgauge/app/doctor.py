@@ -45,7 +45,7 @@ def _packages() -> list[Finding]:
     missing: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("flowgauge") or ():
         match = _REQUIREMENT.match(requirement)
-        if match is None or match[1] == "flowgauge":
+        if match is None or match[1] == "flowgauge" or match[2] == "all":
             continue
         extra = match[2] or "core"
         try:
@@ -62,7 +62,7 @@ def _packages() -> list[Finding]:
 
 
 def _keys(environment: Mapping[str, str]) -> list[Finding]:
-    from flowgauge.providers.endpoints import ANTHROPIC, OPENAI_COMPATIBLE
+    from flowgauge.providers.wire.endpoints import ANTHROPIC, OPENAI_COMPATIBLE
 
     endpoints = {"anthropic": ANTHROPIC, **OPENAI_COMPATIBLE}
     variables = {endpoint.key_env: name for name, endpoint in endpoints.items() if endpoint.needs_key}
@@ -82,7 +82,7 @@ def _isolation() -> list[Finding]:
 
 
 def _prices() -> list[Finding]:
-    from flowgauge.providers import prices
+    from flowgauge.providers.prices import table as prices
 
     try:
         return [Finding(area="prices", name="table", ok=True, detail=prices.table().label)]

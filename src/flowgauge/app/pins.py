@@ -40,10 +40,10 @@ def _of(reference: str, definition: Mapping[str, object]) -> Iterable[str]:
         yield reference
 
 
-def pin(store: Store, workflow: Workflow) -> dict[str, str]:
+def pin(store: Store, named: Iterable[str]) -> dict[str, str]:
     """Reference → sid of the version in use now, also for what those refer to. Raises NotFound."""
     pins: dict[str, str] = {}
-    waiting = list(references(workflow))
+    waiting = list(named)
     while waiting:
         reference = waiting.pop()
         if reference not in pins:

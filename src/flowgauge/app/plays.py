@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flowgauge.app.pins import pin, pinned
+from flowgauge.app.pins import pin, pinned, references
 from flowgauge.errors import Conflict, NotFound
 from flowgauge.model.ids import PLAY, new_sid
 from flowgauge.model.play import FINISHED, Failure, Play
@@ -37,7 +37,8 @@ async def start_play(
     """Run a version to its end. Raises BadInputs before anything is stored."""
     graph = with_config(version.content, config or {})
     values = checked_inputs(graph.workflow, inputs)
-    pins = await asyncio.to_thread(pin, workspace.store, graph.workflow)
+    named = tuple(references(graph.workflow))
+    pins = await asyncio.to_thread(pin, workspace.store, named) if named else {}
     play = Play(
         sid=new_sid(PLAY),
         workflow_sid=version.workflow_sid,
@@ -48,7 +49,8 @@ async def start_play(
         pins=pins,
         owner_sid=workspace.owner.sid,
     )
-    return await workspace.engine.play(graph, play, workflows=pinned(workspace.store, pins), listener=listener)
+    workflows = await asyncio.to_thread(pinned, workspace.store, pins) if pins else {}
+    return await workspace.engine.play(graph, play, workflows=workflows, listener=listener)
 
 
 async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | None = None) -> Play:

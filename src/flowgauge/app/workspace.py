@@ -76,15 +76,15 @@ def opened_store(db: str | None = None) -> Iterator[Store]:
 @contextlib.contextmanager
 def open_tape(record: Path | None, replay: Path | None) -> Iterator[Tape]:
     """Live, recording, or answering from a recording."""
-    from flowgauge.providers import recordings
+    from flowgauge.providers.recordings import tapes
 
     if replay is not None:
-        yield recordings.Replayer(replay)
+        yield tapes.Replayer(replay)
     elif record is not None:
-        with recordings.Recorder(record) as recorder:
+        with tapes.Recorder(record) as recorder:
             yield recorder
     else:
-        yield recordings.Live()
+        yield tapes.Live()
 
 
 async def _keep(store: Store, engine: Engine, owner: Owner) -> None:

@@ -20,7 +20,7 @@ def command(host: str, port: int, profiles: Path | None) -> None:
 
 
 async def _serve(host: str, port: int, profiles: Path | None) -> None:
-    from flowgauge.providers.mock_server import running_mock_server
+    from flowgauge.providers.mock.server import running_mock_server
 
     async with running_mock_server(host=host, port=port, profiles=profiles) as url:
         click.echo(f"mock server at {url}  (OpenAI: {url}/v1, Anthropic: {url}; Ctrl-C stops)")

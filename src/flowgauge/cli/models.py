@@ -12,7 +12,7 @@ from flowgauge.cli.options import json_option, print_json
 @json_option
 def command(filter_text: str, as_json: bool) -> None:
     """List models with a known price, in USD per million tokens. FILTER: part of provider/model."""
-    from flowgauge.providers import prices
+    from flowgauge.providers.prices import table as prices
     from flowgauge.report.lists import price_table
     from flowgauge.report.play import show
 

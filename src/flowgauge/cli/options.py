@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +29,11 @@ def json_option(command: Command) -> Command:
 def limit_option(command: Command) -> Command:
     """--limit, for lists."""
     return click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Rows at the most.")(command)
+
+
+def now_ms() -> int:
+    """The moment a command prints."""
+    return time.time_ns() // 1_000_000
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, limit_option, print_json
+from flowgauge.cli.options import db_option, json_option, limit_option, now_ms, print_json
 from flowgauge.cli.playing import exit_code, follow, show_play
 from flowgauge.cli.run import ISOLATION, interruptible
 
@@ -44,7 +44,7 @@ def list_plays(workflow: str, status: Any, cursor: str, limit: int, as_json: boo
     if as_json:
         print_json({"plays": page.items, "next_cursor": page.next_cursor})
         return
-    show(play_table(page.items, names))
+    show(play_table(page.items, names, now_ms()))
     if page.next_cursor:
         click.echo(f"more: --cursor {page.next_cursor}", err=True)
 

@@ -30,6 +30,7 @@ def title(saved: Saved, play_sid: str) -> str:
 def show_play(play: Play, runs: Sequence[NodeRun], saved: Saved, *, quiet: bool = False) -> None:
     """The whole play for people, or its output alone; a failure goes to stderr."""
     from flowgauge.nodes.codec import read_workflow
+    from flowgauge.nodes.topology import scheduled
     from flowgauge.report.play import output_text, play_view, show
 
     if quiet:
@@ -38,7 +39,7 @@ def show_play(play: Play, runs: Sequence[NodeRun], saved: Saved, *, quiet: bool 
         else:
             click.echo(output_text(play.output))
         return
-    order = [node.id for node in read_workflow(saved.version.content).nodes]
+    order = scheduled(read_workflow(saved.version.content).nodes)
     show(play_view(play, runs, title=title(saved, play.sid), order=order))
 
 
@@ -51,9 +52,10 @@ def follow(workflow: Workflow, *, live: bool) -> Iterator[Callable[[PlayEvent], 
     from rich.console import Console
     from rich.live import Live
 
+    from flowgauge.nodes.topology import scheduled
     from flowgauge.report.play import Row, node_table, top_node
 
-    rows = {node.id: Row(node.id) for node in workflow.nodes}
+    rows = {node_id: Row(node_id) for node_id in scheduled(workflow.nodes)}
     with Live(console=Console(stderr=True), refresh_per_second=12, transient=True) as display:
 
         def listener(event: PlayEvent) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, limit_option, print_json
+from flowgauge.cli.options import db_option, json_option, limit_option, now_ms, print_json
 
 
 @click.group("workflow")
@@ -51,7 +51,7 @@ def list_workflows(limit: int, cursor: str, as_json: bool, db: str | None) -> No
     if as_json:
         print_json({"workflows": page.items, "next_cursor": page.next_cursor})
         return
-    show(workflow_table(page.items, numbers))
+    show(workflow_table(page.items, numbers, now_ms()))
     if page.next_cursor:
         click.echo(f"more: --cursor {page.next_cursor}", err=True)
 

@@ -1,1 +1,1 @@
-"""Templates and conditions: parse, check, evaluate."""
+"""Templates and conditions: parse, check, evaluate. Neither ever runs code."""

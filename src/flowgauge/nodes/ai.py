@@ -157,7 +157,12 @@ def schema_problem(schema: Mapping[str, Json]) -> str:
 
 
 def _must_fit(value: Json, schema: dict[str, Json]) -> None:
-    errors = sorted(_validator(msgspec.json.encode(schema, order="sorted")).iter_errors(value), key=lambda error: error.json_path)
+    from referencing.exceptions import Unresolvable
+
+    try:
+        errors = sorted(_validator(msgspec.json.encode(schema, order="sorted")).iter_errors(value), key=lambda error: error.json_path)
+    except Unresolvable as error:
+        raise fail("template", f"The schema refers to {error.ref}, which is not in it. Put it under $defs.") from error
     if errors:
         listed = "; ".join(f"{error.json_path}: {error.message[:200]}" for error in errors[:5])
         raise fail("invalid_output", f"The answer does not fit its schema: {listed}.")
@@ -166,8 +171,11 @@ def _must_fit(value: Json, schema: dict[str, Json]) -> None:
 @functools.lru_cache(maxsize=256)
 def _validator(schema: bytes) -> Any:
     import jsonschema
+    from referencing import Registry
 
-    return jsonschema.Draft202012Validator(msgspec.json.decode(schema))
+    # A registry of its own: without one, a $ref to a URL would be fetched.
+    registry: Any = Registry()
+    return jsonschema.Draft202012Validator(msgspec.json.decode(schema), registry=registry)
 
 
 _RETRY_ON: frozenset[FailureKind] = PASSING | {"invalid_output"}

@@ -8,7 +8,6 @@ for code that may hang.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import importlib
 import inspect
@@ -24,6 +23,7 @@ from flowgauge.model.workflow import Json, Node
 from flowgauge.nodes.context import Context, fail
 from flowgauge.nodes.kind import Complaint, Kind
 from flowgauge.nodes.output import as_json
+from flowgauge.nodes.thread import in_thread
 
 
 class CallNode(Node, frozen=True, kw_only=True, tag="call", tag_field="type"):
@@ -49,7 +49,7 @@ async def run(node: CallNode, fields: Mapping[str, Json], _context: Context) -> 
         if is_async:
             value = await function(**fields["with"])
         else:
-            value = await asyncio.to_thread(function, **fields["with"])
+            value = await in_thread(function, fields["with"])
             if inspect.isawaitable(value):
                 value = await value
     except Failed:
@@ -57,7 +57,7 @@ async def run(node: CallNode, fields: Mapping[str, Json], _context: Context) -> 
     except Exception as error:  # whatever the user's code raises is that node's failure
         tail = "".join(traceback.format_exception(error)[-6:])
         raise fail("code_error", f"{node.function} raised {type(error).__name__}: {error}", detail=tail[-4000:]) from error
-    if value is None or isinstance(value, str | int | bool):
+    if value is None or value is True or value is False:
         return {"value": value}
     result = as_json(value, node.function)
     return result if isinstance(result, dict) else {"value": result}

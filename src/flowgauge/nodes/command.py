@@ -1,28 +1,32 @@
 """`command`: a program, without a shell.
 
 Every part of `argv` is one argument, whatever is filled into it. The program
-sees PATH, HOME, LANG and the variables named by `env`, nothing else; at its
-time-out its whole process group is killed.
+sees PATH, HOME, LANG and the variables named by `env`, nothing else. When it
+ends, or at its time-out, what is left of its process group is killed; only a
+child that makes a session of its own escapes that.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from flowgauge.model.play import Step
+from flowgauge.errors import Failed
 from flowgauge.model.workflow import Json, Node
 from flowgauge.nodes.context import Context, fail
 from flowgauge.nodes.kind import Complaint, Kind
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 DEFAULT_TIMEOUT_S = 300.0
+DRAIN_S = 1.0
+"""How long the pipes may still bring what was written, once the whole group is dead."""
 
 
 class CommandNode(Node, frozen=True, kw_only=True, tag="command", tag_field="type"):
@@ -52,83 +56,120 @@ def check(node: CommandNode) -> Iterable[Complaint]:
 
 async def run(node: CommandNode, fields: Mapping[str, Json], context: Context) -> Json:
     """{exit_code, stdout, stderr, json}; an exit code that is not expected is a failure."""
-    argv = [part if isinstance(part, str) else msgspec.json.encode(part).decode() for part in fields["argv"]]
-    clock = context.services.clock
-    started_at, begun = clock.now_ms(), clock.tick_ms()
-    stdin = str(fields["stdin"])
-    ended = await context.exchange("command", {"argv": argv, "stdin": stdin}, lambda: _execute(node, argv, stdin, context), Ended)
-    context.steps.append(
-        Step(
-            kind="command",
-            name=argv[0],
-            started_at=started_at,
-            duration_ms=clock.tick_ms() - begun,
-            request=argv,
-            response={"exit_code": ended.exit_code},
-        )
-    )
+    argv = [_text(part) for part in fields["argv"]]
+    stdin = _text(fields["stdin"])
+    with context.step("command", argv[0], argv) as step:
+        ended = await context.exchange("command", {"argv": argv, "stdin": stdin}, lambda: _execute(node, argv, stdin, context), Ended)
+        step.response = {"exit_code": ended.exit_code}
     if ended.exit_code not in node.expect:
-        raise fail("command_failed", f"{argv[0]} ended with exit code {ended.exit_code}.", detail=(ended.stderr or ended.stdout)[-2000:])
+        raise fail("command_failed", f"{argv[0]} {_how(ended.exit_code)}.", detail=(ended.stderr or ended.stdout)[-2000:])
     return {"exit_code": ended.exit_code, "stdout": ended.stdout, "stderr": ended.stderr, "json": _json(ended.stdout)}
 
 
 async def _execute(node: CommandNode, argv: list[str], stdin: str, context: Context) -> Ended:
-    names = (*PASSED_ON, *node.env)
+    limit_s = context.timeout_s or DEFAULT_TIMEOUT_S
+    async with _started(node, argv, stdin) as program:
+        try:
+            async with asyncio.timeout(limit_s):
+                await asyncio.shield(program.exited)
+        except TimeoutError as error:
+            raise fail("timeout", f"{argv[0]} was killed: it ran longer than {limit_s:g} s.") from error
+    if program.flood:
+        raise fail("invalid_output", f"{argv[0]} wrote more than {node.max_bytes} bytes. Raise max_bytes.")
+    return Ended(
+        exit_code=program.exit_code,
+        stdout=program.written[1].decode(errors="replace"),
+        stderr=program.written[2].decode(errors="replace"),
+    )
+
+
+@contextlib.asynccontextmanager
+async def _started(node: CommandNode, argv: list[str], stdin: str) -> AsyncIterator[_Program]:
+    """A program under way; at the end of the block nothing of its group is."""
     try:
-        process = await asyncio.create_subprocess_exec(
+        transport, program = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Program(node.max_bytes),
             *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
             cwd=node.cwd or None,
-            env={name: os.environ[name] for name in names if name in os.environ},
+            env={name: os.environ[name] for name in (*PASSED_ON, *node.env) if name in os.environ},
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise fail("command_failed", f"Cannot start {argv[0]}: {error}.") from error
+        raise _cannot_start(argv[0], error) from error
     try:
-        async with asyncio.timeout(context.timeout_s or DEFAULT_TIMEOUT_S):
-            return await _talk(process, stdin.encode(), node.max_bytes)
-    except TimeoutError as error:
-        raise fail("timeout", f"{argv[0]} was killed: it ran longer than its time.") from error
+        program.feed(stdin.encode(errors="surrogateescape"))
+        yield program
     finally:
-        _kill_group(process)
-        await process.wait()
+        program.kill_group()
+        # Shielded: the end of a killed group is near, and a second cancellation must not leave a zombie.
+        await asyncio.shield(asyncio.ensure_future(program.drained()))
+        transport.close()
 
 
-async def _talk(process: asyncio.subprocess.Process, stdin: bytes, limit: int) -> Ended:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    out, err, _ = await asyncio.gather(_read(process.stdout, limit), _read(process.stderr, limit), _write(process.stdin, stdin))
-    code = await process.wait()
-    return Ended(exit_code=code, stdout=out.decode(errors="replace"), stderr=err.decode(errors="replace"))
+class _Program(asyncio.SubprocessProtocol):
+    """Collects what a program writes. Knows its end apart from the end of its pipes, which its children may hold open."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.written = {1: bytearray(), 2: bytearray()}
+        self.flood = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.written[fd] += data
+        if len(self.written[fd]) > self._max_bytes and not self.flood:
+            self.flood = True
+            self.kill_group()
+
+    def process_exited(self) -> None:
+        if not self.exited.done():
+            self.exited.set_result(None)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        if not self._lost.done():
+            self._lost.set_result(None)
+
+    @property
+    def exit_code(self) -> int:
+        code = self._transport.get_returncode()
+        assert code is not None
+        return code
+
+    def feed(self, content: bytes) -> None:
+        """Write stdin and close it. A program may end without reading it."""
+        pipe = self._transport.get_pipe_transport(0)
+        assert isinstance(pipe, asyncio.WriteTransport)
+        pipe.write(content)
+        pipe.close()
+
+    def kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError):  # all of it has ended by itself
+            os.killpg(self._transport.get_pid(), signal.SIGKILL)
+
+    async def drained(self) -> None:
+        await self.exited
+        await asyncio.wait([self._lost], timeout=DRAIN_S)
 
 
-async def _read(stream: asyncio.StreamReader, limit: int) -> bytes:
-    pieces = bytearray()
-    while piece := await stream.read(65536):
-        pieces += piece
-        if len(pieces) > limit:
-            raise fail("invalid_output", f"The program wrote more than {limit} bytes. Raise max_bytes.")
-    return bytes(pieces)
+def _cannot_start(program: str, error: Exception) -> Failed:
+    why = error.strerror if isinstance(error, OSError) else error
+    where = f" ({error.filename})" if isinstance(error, OSError) and error.filename not in (None, program) else ""
+    return fail("command_failed", f"Cannot start {program}: {why}{where}. Is it installed and on PATH?")
 
 
-async def _write(stream: asyncio.StreamWriter, content: bytes) -> None:
-    try:
-        stream.write(content)
-        await stream.drain()
-        stream.close()
-        await stream.wait_closed()
-    except (BrokenPipeError, ConnectionResetError):
-        return  # a program may end without reading what it is given
+def _how(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    return f"was ended by signal {signal.Signals(-exit_code).name}"
 
 
-def _kill_group(process: asyncio.subprocess.Process) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # all of it has ended by itself
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _json(text: str) -> Json:

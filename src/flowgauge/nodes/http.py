@@ -6,18 +6,24 @@ Refuses bodies past `max_bytes`. A token comes from the environment by name
 
 from __future__ import annotations
 
+import codecs
 import os
+import time
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from flowgauge.model.play import Step
+from flowgauge.errors import Failed
 from flowgauge.model.workflow import FailureKind, Json, Node
 from flowgauge.nodes.context import Context, fail
 from flowgauge.nodes.kind import PASSING, Complaint, Kind
 
+if TYPE_CHECKING:
+    import aiohttp
+
+DEFAULT_TIMEOUT_S = 60.0
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 
@@ -53,48 +59,67 @@ def check(node: HttpNode) -> Iterable[Complaint]:
 async def run(node: HttpNode, fields: Mapping[str, Json], context: Context) -> Json:
     """{status, headers, text, json}; a status that is not expected is a failure."""
     request = {"method": node.method, **{name: fields[name] for name in ("url", "headers", "query", "body")}}
-    clock = context.services.clock
-    started_at, begun = clock.now_ms(), clock.tick_ms()
-    answer = await context.exchange("http", request, lambda: _send(node, request, context), Answer)
-    step = Step(
-        kind="http",
-        name=f"{node.method} {request['url']}",
-        started_at=started_at,
-        duration_ms=clock.tick_ms() - begun,
-        response={"status": answer.status},
-    )
-    context.steps.append(step)
+    url = str(request["url"])
+    with context.step("http", f"{node.method} {url}") as step:
+        answer = await context.exchange("http", request, lambda: _send(node, request, context), Answer)
+        step.response = {"status": answer.status}
     if not (answer.status in node.expect if node.expect else answer.status < 400):
-        raise _unexpected(answer, str(request["url"]))
+        raise _unexpected(answer, url)
     return {"status": answer.status, "headers": answer.headers, "text": answer.text, "json": _json(answer.text)}
 
 
 async def _send(node: HttpNode, request: Mapping[str, Any], context: Context) -> Answer:
     import aiohttp
 
+    url = str(request["url"])
     session = await context.services.http()
-    body = request["body"]
-    content: dict[str, Any] = {} if body is None else {"data": body.encode()} if isinstance(body, str) else {"json": body}
+    limit_s = context.timeout_s or DEFAULT_TIMEOUT_S
+    options = _options(node, request)
+    try:
+        async with session.request(node.method, url, timeout=aiohttp.ClientTimeout(total=limit_s), **options) as response:
+            return await _read(response, node.max_bytes, url)
+    except TimeoutError as error:
+        raise fail("timeout", f"{url} did not answer within {limit_s:g} s.") from error
+    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+        raise fail("template", f"'{url}' is no http URL. Begin it with http:// or https://.") from error
+    except aiohttp.ClientError as error:
+        raise fail("connection", f"{url}: {error or type(error).__name__}") from error
+    except ValueError as error:  # such as a line break in a header
+        raise fail("template", f"The request to {url} cannot be sent: {error}.") from error
+
+
+def _options(node: HttpNode, request: Mapping[str, Any]) -> dict[str, Any]:
     headers = {name: str(value) for name, value in request["headers"].items()}
     if node.bearer_env:
         headers["Authorization"] = f"Bearer {_token(node.bearer_env)}"
-    query = {name: str(value) for name, value in request["query"].items()}
-    timeout = aiohttp.ClientTimeout(total=context.timeout_s or 60.0)
+    options: dict[str, Any] = {"headers": headers, "params": {name: _spelled(value) for name, value in request["query"].items()}}
+    body = request["body"]
+    if body is not None:
+        options["data" if isinstance(body, str) else "json"] = body.encode() if isinstance(body, str) else body
+    return options
+
+
+def _spelled(value: Json) -> str:
+    """As a query string has it: true rather than True, an object as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+async def _read(response: aiohttp.ClientResponse, max_bytes: int, url: str) -> Answer:
+    raw = bytearray()
+    async for piece in response.content.iter_any():
+        raw += piece
+        if len(raw) > max_bytes:
+            raise fail("invalid_output", f"{url} answered with more than {max_bytes} bytes. Raise max_bytes.")
+    text = raw.decode(response.charset or "utf-8", errors="replace") if _known(response.charset) else raw.decode(errors="replace")
+    return Answer(status=response.status, headers={name.lower(): value for name, value in response.headers.items()}, text=text)
+
+
+def _known(charset: str | None) -> bool:
     try:
-        async with session.request(node.method, str(request["url"]), params=query, headers=headers, timeout=timeout, **content) as response:
-            raw = await response.content.read(node.max_bytes + 1)
-            while len(raw) <= node.max_bytes and (more := await response.content.read(node.max_bytes + 1 - len(raw))):
-                raw += more
-            if len(raw) > node.max_bytes:
-                raise fail("invalid_output", f"{request['url']} answered with more than {node.max_bytes} bytes. Raise max_bytes.")
-            text = raw.decode(response.get_encoding(), errors="replace")
-            return Answer(status=response.status, headers={k.lower(): v for k, v in response.headers.items()}, text=text)
-    except TimeoutError as error:
-        raise fail("timeout", f"{request['url']} did not answer in time.") from error
-    except aiohttp.InvalidURL as error:
-        raise fail("http_status", f"'{request['url']}' is no URL.") from error
-    except aiohttp.ClientError as error:
-        raise fail("connection", f"{request['url']}: {error}") from error
+        codecs.lookup(charset or "utf-8")
+    except LookupError:
+        return False
+    return True
 
 
 def _token(name: str) -> str:
@@ -107,14 +132,15 @@ def _token(name: str) -> str:
 _STATUS_KINDS: dict[int, FailureKind] = {408: "timeout", 429: "rate_limited"}
 
 
-def _unexpected(answer: Answer, url: str) -> Exception:
+def _unexpected(answer: Answer, url: str) -> Failed:
+    from flowgauge.providers.wire.http_failures import retry_after_s
+
     kind = _STATUS_KINDS.get(answer.status, "provider_error" if answer.status >= 500 else "http_status")
-    wait = answer.headers.get("retry-after", "")
     return fail(
         kind,
         f"{url} answered with status {answer.status}.",
         detail=answer.text[:2000],
-        retry_after_s=float(wait) if wait.replace(".", "", 1).isdigit() else None,
+        retry_after_s=retry_after_s(answer.headers, time.time()),
     )
 
 

@@ -6,16 +6,17 @@ own (`id[3]`), so that after a crash only unfinished items run again.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from flowgauge.errors import Failed
+from flowgauge.lang.path import kind_of
 from flowgauge.model.workflow import Json, Node
-from flowgauge.nodes.context import Context, fail
+from flowgauge.nodes.context import UNFORGIVING, Context, fail
 from flowgauge.nodes.kind import Complaint, Kind
+from flowgauge.nodes.together import together
 
 
 class MapNode(Node, frozen=True, kw_only=True, tag="map", tag_field="type"):
@@ -35,31 +36,29 @@ def check(node: MapNode) -> Iterable[Complaint]:
 
 
 async def run(node: MapNode, fields: Mapping[str, Json], context: Context) -> Json:
-    """{items, count, failed}: the outputs in the list's order."""
-    from flowgauge.nodes.codec import node_from_value
-
+    """{items, count, failed}: the outputs in the list's order. At a failure that ends it, items under way are finished."""
     items = fields["over"]
-    if not isinstance(items, list):
-        raise fail("template", f"`over` must be a list and is {type(items).__name__}.")
-    body = node_from_value(node.each)
-    slots = asyncio.Semaphore(node.concurrency)
+    if not isinstance(items, list | tuple):
+        raise fail("template", f"`over` must be a list and is {kind_of(items)}.")
     results: list[Json] = [None] * len(items)
+    waiting = iter(enumerate(items))
     failures: list[Failed] = []
+    ends: list[Failed] = []
 
-    async def one(index: int, item: Json) -> None:
-        async with slots:
-            if failures and node.on_item_failure == "fail":
-                return
+    async def worker() -> None:
+        for index, item in waiting:
             try:
-                results[index] = await context.play.run_body(body, f"{context.node_id}[{index}]", context, {"item": item, "index": index})
+                results[index] = await context.play.run_body(context, f"{context.node_id}[{index}]", {"item": item, "index": index})
             except Failed as error:
                 failures.append(error)
+                if node.on_item_failure == "fail" or error.failure.kind in UNFORGIVING:
+                    ends.append(error)
+            if ends:
+                return
 
-    async with asyncio.TaskGroup() as group:
-        for index, item in enumerate(items):
-            group.create_task(one(index, item))
-    if failures and node.on_item_failure == "fail":
-        raise failures[0]
+    await together(worker() for _ in range(min(node.concurrency, len(items))))
+    if ends:
+        raise ends[0]
     return {"items": results, "count": len(items), "failed": len(failures)}
 
 

@@ -8,8 +8,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flowgauge.errors import Failed, FlowgaugeError
 from flowgauge.model.workflow import Json, Node
-from flowgauge.nodes.context import Context
+from flowgauge.nodes.context import Context, fail
 from flowgauge.nodes.kind import Kind
 from flowgauge.nodes.output import as_json
 
@@ -25,7 +26,13 @@ class OperationNode(Node, frozen=True, kw_only=True, tag="operation", tag_field=
 
 async def run(node: OperationNode, fields: Mapping[str, Json], context: Context) -> Json:
     """The operation's answer: its object as it is, anything else as {value: …}."""
-    value = as_json(await context.services.operations.call(node.operation, fields["with"]), node.operation)
+    try:
+        answer = await context.services.operations.call(node.operation, fields["with"])
+    except Failed:
+        raise
+    except FlowgaugeError as error:
+        raise fail("tool_error", f"{node.operation}: {error}") from error
+    value = as_json(answer, node.operation)
     return value if isinstance(value, dict) else {"value": value}
 
 

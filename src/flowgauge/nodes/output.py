@@ -31,6 +31,20 @@ def parse_json(text: str) -> Json:
 def as_json(value: object, what: str) -> Json:
     """A value as JSON would give it back; a failed attempt where JSON cannot hold it."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(value))
+        plain = msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise fail("invalid_output", f"{what} answered with something that JSON cannot hold: {error}.") from error
+    if _lost_numbers(value, plain):
+        raise fail("invalid_output", f"{what} answered with something that JSON cannot hold: NaN or infinity.")
+    return plain
+
+
+def _lost_numbers(value: object, plain: Json) -> bool:
+    """The encoder writes NaN and infinity as null: is there a null that was a number?"""
+    if isinstance(value, float):
+        return plain is None
+    if isinstance(value, dict):
+        return any(map(_lost_numbers, value.values(), plain.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_lost_numbers, value, plain))
+    return False

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from flowgauge.model.workflow import Json, Node, Workflow
+from flowgauge.model.workflow import Json, Node
 from flowgauge.nodes.context import Context
 from flowgauge.nodes.kind import Kind
 
@@ -30,15 +30,8 @@ class WorkflowNode(Node, frozen=True, kw_only=True, tag="workflow", tag_field="t
 
 async def run(node: WorkflowNode, fields: Mapping[str, Json], context: Context) -> Json:
     """{output}: what the other workflow answers with."""
-    output = await context.play.run_workflow(target_of(node, context), fields["with"], context.node_id)
+    output = await context.play.run_workflow(context.workflow(node.workflow), fields["with"], context.node_id)
     return {"output": output}
-
-
-def target_of(node: WorkflowNode, context: Context) -> Workflow:
-    """The workflow meant: the one kept inside the node, else the one pinned by the play."""
-    from flowgauge.nodes.codec import workflow_from_value
-
-    return workflow_from_value(node.definition) if node.definition else context.play.resolve(node.workflow)
 
 
 KIND = Kind(

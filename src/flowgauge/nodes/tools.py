@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any
 
@@ -16,15 +17,19 @@ from msgspec import Meta
 
 from flowgauge.errors import Failed
 from flowgauge.model.exchange import Message, ToolCall, ToolSpec
-from flowgauge.model.play import Step
+from flowgauge.model.ids import content_hash
 from flowgauge.model.ports import Job, Permits
 from flowgauge.model.workflow import Identifier, Json, Workflow
-from flowgauge.nodes.context import Context, fail
+from flowgauge.nodes.context import UNFORGIVING, Context, fail
 from flowgauge.nodes.kind import Complaint
+from flowgauge.nodes.python import call_sandbox
 from flowgauge.nodes.signature import parameters_of
+from flowgauge.nodes.together import together
 
 _ANYTHING: dict[str, Json] = {"type": "object", "properties": {}}
 DEFAULT_TIMEOUT_S = 60.0
+TOLD_CHARS = 4000
+"""So much of an error a model is told."""
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -82,12 +87,13 @@ class Toolbox:
         self.specs: tuple[ToolSpec, ...] = ()
 
     async def __aenter__(self) -> Toolbox:
-        specs: list[ToolSpec] = []
-        for tool in self._tools:
-            for spec, use in await self._prepare(tool):
-                specs.append(spec)
-                self._uses[spec.name] = use
-        self.specs = tuple(specs)
+        try:
+            for tool in self._tools:
+                for spec, use in await self._prepare(tool):
+                    self._add(spec, use)
+        except BaseException:
+            await self._open.aclose()
+            raise
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -95,70 +101,93 @@ class Toolbox:
 
     async def answer(self, calls: Sequence[ToolCall]) -> list[Message]:
         """What the tools say, in the order in which they were asked."""
-        return list(await asyncio.gather(*(self._use(call) for call in calls)))
+        return await together(self._use(call) for call in calls)
+
+    def _add(self, spec: ToolSpec, use: Use) -> None:
+        if spec.name in self._uses:
+            raise fail("tool_error", f"Two tools are called {spec.name}. Rename one, or list under mcp.tools which of a server's to offer.")
+        self.specs = (*self.specs, spec)
+        self._uses[spec.name] = use
 
     async def _use(self, call: ToolCall) -> Message:
-        clock = self._context.services.clock
-        started_at, begun = clock.now_ms(), clock.tick_ms()
-        text, error = "", ""
         use = self._uses.get(call.name)
         try:
-            text = await use(call.arguments) if use else ""
-            error = "" if use else f"There is no tool {call.name}. There are: {', '.join(self._uses)}."
+            if use is None:
+                with self._context.step("tool", call.name, call.arguments):
+                    raise fail("tool_error", f"There is no tool {call.name}. There are: {', '.join(self._uses)}.")
+            return Message(role="tool", tool_call_id=call.id, text=await use(call.arguments))
         except Failed as failed:
-            error = f"{failed.failure.message} {failed.failure.detail}".strip()
-        step = Step(
-            kind="tool",
-            name=call.name,
-            started_at=started_at,
-            duration_ms=clock.tick_ms() - begun,
-            request=call.arguments,
-            response=text,
-            error=error,
-        )
-        self._context.steps.append(step)
-        return Message(role="tool", tool_call_id=call.id, text=error or text, is_error=bool(error))
+            if failed.failure.kind in UNFORGIVING:
+                raise
+            told = f"{failed.failure.message} {failed.failure.detail}".strip()
+            return Message(role="tool", tool_call_id=call.id, text=told[:TOLD_CHARS], is_error=True)
 
     async def _prepare(self, tool: Tool) -> Iterable[tuple[ToolSpec, Use]]:
         if tool.mcp:
             from flowgauge.nodes.mcp_tools import mcp_tools
 
-            return await mcp_tools(tool.mcp, self._context, self._open)
-        if tool.workflow or tool.definition:
-            return [self._workflow_tool(tool)]
-        spec = ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters or parameters_of(tool.code, tool.name))
-        return [(spec, lambda arguments: self._run_code(tool, arguments))]
+            return await mcp_tools(tool.mcp, tool.timeout_s, self._context, self._open)
+        return [self._workflow_tool(tool) if tool.workflow or tool.definition else self._code_tool(tool)]
 
-    async def _run_code(self, tool: Tool, arguments: dict[str, Json]) -> str:
-        job = Job(
-            code=tool.code,
-            function=tool.name,
-            arguments=arguments,
-            timeout_s=tool.timeout_s,
-            memory_mb=tool.memory_mb,
-            permits=tool.allow,
-        )
-        sandbox = await self._context.services.sandbox()
-        self._context.play.note_isolation(sandbox.tier)
-        outcome = await sandbox.call(job)
-        if outcome.failure:
-            raise fail("tool_error", outcome.message)
-        return as_text(outcome.value)
-
-    def _workflow_tool(self, tool: Tool) -> tuple[ToolSpec, Use]:
-        from flowgauge.nodes.codec import workflow_from_value
-
-        play = self._context.play
-        workflow = workflow_from_value(tool.definition) if tool.definition else play.resolve(tool.workflow)
-        calls = 0
+    def _code_tool(self, tool: Tool) -> tuple[ToolSpec, Use]:
+        try:
+            parameters = tool.parameters or parameters_of(tool.code, tool.name)
+        except SyntaxError as error:
+            raise fail("code_error", f"The code of the tool {tool.name} cannot be read: {error}.") from error
 
         async def use(arguments: dict[str, Json]) -> str:
-            nonlocal calls
-            calls += 1
-            return as_text(await play.run_workflow(workflow, arguments, f"{self._context.node_id}/{tool.name}[{calls}]"))
+            job = Job(
+                code=tool.code,
+                function=tool.name,
+                arguments=arguments,
+                timeout_s=tool.timeout_s,
+                memory_mb=tool.memory_mb,
+                permits=tool.allow,
+            )
+            outcome = await call_sandbox(job, "tool", self._context)
+            if outcome.failure:
+                raise fail("tool_error", outcome.message)
+            return as_text(outcome.value)
 
-        parameters = tool.parameters or _inputs_schema(workflow)
-        return ToolSpec(name=tool.name, description=tool.description or workflow.description, parameters=parameters), use
+        return ToolSpec(name=tool.name, description=tool.description, parameters=parameters), use
+
+    def _workflow_tool(self, tool: Tool) -> tuple[ToolSpec, Use]:
+        context = self._context
+        ready = context.workflow(tool.workflow, tool.name)
+
+        async def use(arguments: dict[str, Json]) -> str:
+            path = _path_of_call(tool.name, arguments, context)
+            with context.step("tool", tool.name, arguments) as step:
+                step.response = as_text(await within(tool, context.play.run_workflow(ready, arguments, path)))
+            return str(step.response)
+
+        parameters = tool.parameters or _inputs_schema(ready.workflow)
+        return ToolSpec(name=tool.name, description=tool.description or ready.workflow.description, parameters=parameters), use
+
+
+def _path_of_call(name: str, arguments: dict[str, Json], context: Context) -> str:
+    """Where the nodes of a workflow that is called as a tool are stored: `agent/lookup[3f9a2c81]`.
+
+    By what is asked, not by when: a conversation that begins anew after a crash may take another course, and must
+    find only answers to the same question.
+    """
+    key = content_hash(msgspec.json.encode(arguments, order="sorted"))[:8]
+    asked: Counter[tuple[str, str]] = context.memory.setdefault("tools_asked", Counter())
+    asked[name, key] += 1
+    again = f".{asked[name, key]}" if asked[name, key] > 1 else ""
+    return f"{context.node_id}/{name}[{key}{again}]"
+
+
+async def within(tool: Tool, work: Awaitable[Json]) -> Json:
+    """The answer, if it comes in the tool's time."""
+    limit = asyncio.timeout(tool.timeout_s)
+    try:
+        async with limit:
+            return await work
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise fail("tool_error", f"{tool.name} took longer than its timeout_s {tool.timeout_s:g}.") from error
 
 
 def _inputs_schema(workflow: Workflow) -> dict[str, Json]:

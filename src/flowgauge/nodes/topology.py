@@ -51,6 +51,12 @@ def topology(nodes: Sequence[Node]) -> Topology:
     return Topology(needs={node_id: tuple(edges) for node_id, edges in needs.items()}, on_call=on_call)
 
 
+def scheduled(nodes: Sequence[Node]) -> list[str]:
+    """The ids of the nodes that run by themselves, in the order of the file."""
+    on_call = topology(nodes).on_call
+    return [node.id for node in nodes if node.id not in on_call]
+
+
 def find_cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """A cycle such as [a, b, a], or nothing. Iterative: a long chain is no deep stack."""
     state: dict[str, int] = {}

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final, Protocol, Self, runtime_checkable
 from flowgauge.errors import Failed
 from flowgauge.model.exchange import ModelRequest, ModelResponse
 from flowgauge.model.play import Failure, Usage
-from flowgauge.providers import limits as limit_settings
-from flowgauge.providers.endpoints import OPENAI_COMPATIBLE
-from flowgauge.providers.http_failures import BrokenReply
+from flowgauge.providers.limits import settings as limit_settings
 from flowgauge.providers.provider import Provider, Reply
+from flowgauge.providers.wire.endpoints import OPENAI_COMPATIBLE
+from flowgauge.providers.wire.http_failures import BrokenReply
 
 if TYPE_CHECKING:
-    from flowgauge.providers.limits import Limits
-    from flowgauge.providers.prices import PriceTable
-    from flowgauge.providers.wire import Wire
+    from flowgauge.providers.limits.settings import Limits
+    from flowgauge.providers.prices.table import PriceTable
+    from flowgauge.providers.wire.transport import Wire
 
 LIBRARY_PREFIX: Final = "library:"
 CHARS_PER_TOKEN: Final = 4
@@ -31,25 +31,25 @@ OpenWire = Callable[[], "Wire"]
 
 
 def _mock(_: OpenWire) -> Provider:
-    from flowgauge.providers.mock import MockProvider
+    from flowgauge.providers.mock.provider import MockProvider
 
     return MockProvider()
 
 
 def _openai(wire: OpenWire) -> Provider:
-    from flowgauge.providers.openai_chat import OpenAIChat
+    from flowgauge.providers.wire.openai_chat import OpenAIChat
 
     return OpenAIChat(wire())
 
 
 def _anthropic(wire: OpenWire) -> Provider:
-    from flowgauge.providers.anthropic_messages import AnthropicMessages
+    from flowgauge.providers.wire.anthropic_messages import AnthropicMessages
 
     return AnthropicMessages(wire())
 
 
 def _library(_: OpenWire) -> Provider:
-    from flowgauge.providers.library import Library
+    from flowgauge.providers.library.provider import Library
 
     return Library()
 
@@ -90,12 +90,14 @@ class LiveGateway:
         self._wire: Wire | None = None
 
     async def complete(self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None) -> ModelResponse:
-        """One exchange."""
+        """One exchange. All that comes before the wire is queueing: the limiter, and at the first call the imports."""
+        asked_s = time.perf_counter()
         provider = self._chosen.get((request.provider, bool(request.base_url))) or self._choose(request)
         limiter = (self._limits or limit_settings.shared()).of(request.provider.removeprefix(LIBRARY_PREFIX))
         lease = await limiter.acquire(_estimated_tokens(request) if limiter.weighs_tokens else 0.0)
+        started_s = time.perf_counter()
+        queue_ms = (started_s - asked_s) * 1000
         try:
-            started_s = time.perf_counter()
             reply = await provider.complete(request, on_text=on_text)
             duration_ms = (time.perf_counter() - started_s) * 1000
             lease.settle(reply.tokens_prompt + reply.tokens_completion)
@@ -103,7 +105,7 @@ class LiveGateway:
             if error.failure.kind == "rate_limited":
                 lease.throttled(error.failure.retry_after_s)
             self._add_usage(request, error)
-            error.queue_ms = lease.queue_ms
+            error.queue_ms = queue_ms
             raise
         finally:
             lease.release()
@@ -115,7 +117,7 @@ class LiveGateway:
             usage=self._usage(request, reply),
             duration_ms=duration_ms,
             first_token_ms=reply.first_token_ms,
-            queue_ms=lease.queue_ms,
+            queue_ms=queue_ms,
         )
 
     def estimate_usd(self, request: ModelRequest) -> float | None:
@@ -159,7 +161,7 @@ class LiveGateway:
         return made
 
     def _open_wire(self) -> Wire:
-        from flowgauge.providers.wire import Wire
+        from flowgauge.providers.wire.transport import Wire
 
         if self._wire is None:
             self._wire = Wire()
@@ -167,7 +169,7 @@ class LiveGateway:
 
     def _price_table(self) -> PriceTable:
         if self._prices is None:
-            from flowgauge.providers import prices
+            from flowgauge.providers.prices import table as prices
 
             self._prices = prices.table()
         return self._prices
@@ -189,13 +191,13 @@ class LiveGateway:
 
 def known_providers() -> tuple[str, ...]:
     """Who can be called without a base_url: those with a dialect here, and some of the library's."""
-    from flowgauge.providers.library import EXAMPLES
+    from flowgauge.providers.library.provider import EXAMPLES
 
     return tuple(sorted({*PROVIDERS, *EXAMPLES}))
 
 
 def _factory(request: ModelRequest) -> Factory:
-    from flowgauge.providers import library
+    from flowgauge.providers.library import provider as library
 
     name = request.provider
     if name == "mock" and request.base_url:

@@ -14,38 +14,43 @@ from flowgauge.model.play import Play
 from flowgauge.model.workflow import Example, WorkflowRecord, WorkflowVersion
 from flowgauge.report import words
 
+_WHOLE = frozenset({"play", "sid", "version", "started", "saved", "changed", "in use", "time", "cost", "status", "hash"})
+"""Columns that are copied from or read at a glance: never broken over two lines."""
+
 
 def _table(*columns: str, right: Sequence[str] = ()) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        table.add_column(
+            name,
+            justify="right" if name in right else "left",
+            overflow="fold" if name in _WHOLE else "ellipsis",
+            no_wrap=name in _WHOLE or name == "workflow",
+        )
     return table
 
 
-def play_table(plays: Sequence[Play], names: Mapping[str, str]) -> Table:
+def play_table(plays: Sequence[Play], names: Mapping[str, str], now_ms: int) -> Table:
     """Newest first, as given."""
-    table = _table("play", "workflow", "status", "started", "time", "tokens", "cost", right=("time", "tokens", "cost"))
+    table = _table("play", "workflow", "status", "started", "time", "cost", right=("time", "cost"))
     for play in plays:
         mark, style = words.STATUS_MARKS[play.status]
         table.add_row(
             play.sid,
             escape(play.name or names.get(play.workflow_sid, play.workflow_sid)),
             Text(f"{mark} {play.status}", style=style),
-            words.moment(play.started_at),
+            words.age(play.started_at, now_ms),
             words.duration(play.duration_ms),
-            words.tokens(play.tokens_prompt, play.tokens_completion),
             words.cost(play.cost_usd, play.cost_source),
         )
     return table
 
 
-def workflow_table(records: Sequence[WorkflowRecord], numbers: Mapping[str, int]) -> Table:
+def workflow_table(records: Sequence[WorkflowRecord], numbers: Mapping[str, int], now_ms: int) -> Table:
     """Name, the version in use, when it changed last."""
-    table = _table("workflow", "in use", "changed", "sid", "description")
+    table = _table("workflow", "in use", "changed", "description")
     for record in records:
-        table.add_row(
-            escape(record.name), f"v{numbers[record.sid]}", words.moment(record.updated_at), record.sid, escape(record.description[:60])
-        )
+        table.add_row(escape(record.name), f"v{numbers[record.sid]}", words.age(record.updated_at, now_ms), escape(record.description))
     return table
 
 

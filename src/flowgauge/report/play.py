@@ -15,6 +15,9 @@ from flowgauge.model.play import NodeRun, Play
 from flowgauge.model.workflow import Json
 from flowgauge.report import words
 
+WIDE = 200
+"""Columns where the output is no terminal: nothing is folded for the next program."""
+
 
 class Row:
     """One node's line: the sum over its attempts, and over what runs inside it."""
@@ -75,7 +78,7 @@ def node_table(rows: Sequence[Row]) -> Table:
         table.add_row(
             escape(row.node_id),
             Text(f"{mark} {row.status}{tries}", style=style),
-            words.duration(row.duration_ms) if row.attempts else "",
+            words.duration(row.duration_ms) if row.status not in ("skipped", "pending") else "",
             words.tokens(row.prompt, row.completion),
             words.cost(row.cost_usd, row.cost_source),  # type: ignore[arg-type]
             escape(", ".join(row.models)),
@@ -122,5 +125,7 @@ def play_view(play: Play, runs: Sequence[NodeRun], *, title: str, order: Sequenc
 
 def show(renderable: Any, *, err: bool = False) -> None:
     """Print for people; plain where the output is no terminal."""
-    console = Console(stderr=err, highlight=False, soft_wrap=True)
+    console = Console(stderr=err, highlight=False)
+    if not console.is_terminal:
+        console = Console(stderr=err, highlight=False, width=WIDE)
     console.print(renderable)

@@ -54,6 +54,17 @@ def moment(milliseconds: int) -> str:
     return datetime.datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def age(milliseconds: int, now_ms: int) -> str:
+    """How long ago: 12 s ago, 3 h ago, then the date."""
+    seconds = (now_ms - milliseconds) / 1000
+    if not milliseconds or seconds > 30 * 86400:
+        return moment(milliseconds)
+    for limit, unit, each in ((120, "s", 1), (7200, "min", 60), (172800, "h", 3600)):
+        if seconds < limit:
+            return f"{max(0, int(seconds // each))} {unit} ago"
+    return f"{int(seconds // 86400)} days ago"
+
+
 def size(count: float) -> str:
     """12.3 kB."""
     for unit in ("B", "kB", "MB"):

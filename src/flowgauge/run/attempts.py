@@ -13,70 +13,87 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flowgauge.errors import Failed
+from flowgauge.errors import BudgetExhausted, Failed, FlowgaugeError, StoreFailure
 from flowgauge.model.play import Failure, NodeRun, NodeStatus
 from flowgauge.model.workflow import FailureKind, Json, Retry
 from flowgauge.nodes.context import Context, fail
-from flowgauge.nodes.output import fenced_code
-from flowgauge.run.graph import Graph, Vertex
+from flowgauge.run.graph import Vertex
+from flowgauge.run.history import NEVER
+from flowgauge.run.repair import recall_repair, repair
 
 if TYPE_CHECKING:
     from flowgauge.run.playing import Playing
 
 _STATUS: dict[FailureKind, NodeStatus] = {"timeout": "timeout", "cancelled": "cancelled", "budget_exceeded": "budget_exceeded"}
+_DETAIL_CHARS = 4000
 
 
-async def try_node(playing: Playing, graph: Graph, vertex: Vertex, path: str, scope: Mapping[str, Json]) -> Json:
-    """The node's output, stored. Raises Failed when no attempt is left."""
-    done = playing.done.get(path)
-    if done is not None:
-        return done.output
-    first = playing.attempts.get(path, 0) + 1
-    last = max(first, vertex.retry.max + 1)
+async def try_node(playing: Playing, vertex: Vertex, path: str, scope: Mapping[str, Json]) -> Json:
+    """The node's output, stored where others wait for it. Raises Failed when no attempt is left."""
+    history = playing.history
+    if path in history.done:
+        return history.done[path]
+    past = history.past.get(path, NEVER)
+    last = past.attempt + max(1, vertex.retry.max + 1 - past.failures)
     memory: dict[str, Any] = {}
+    if past.failure is not None and vertex.helper is not None:
+        await recall_repair(playing, vertex, path, scope, memory, past)
     backoff_ms = 0.0
-    for attempt in range(first, last + 1):
+    for attempt in range(past.attempt + 1, last + 1):
         run = await _attempt(playing, vertex, path, scope, memory, attempt, backoff_ms)
-        stored = playing.record(run)
+        receipt = playing.record(run)
+        if vertex.dependents:
+            await receipt
+        elif (oldest := playing.owe(receipt)) is not None:
+            await oldest
         failure = run.error
         if failure is None:
-            if vertex.dependents:
-                await stored
+            if path != vertex.id:
+                history.done[path] = run.output
             return run.output
-        if attempt == last or failure.kind not in vertex.retry.on:
+        past = history.past[path] = past.after(run)
+        if attempt == last or playing.stopped or failure.kind not in vertex.retry.on:
             break
         backoff_ms = await _back_off(playing, vertex.retry, attempt, failure)
-        if vertex.retry.repair and "failing_code" in memory:
-            await _repair(playing, graph, vertex, path, scope, memory, attempt, failure)
+        if vertex.helper is not None:
+            await repair(playing, vertex, path, scope, memory, attempt, failure)
     assert failure is not None
     raise Failed(failure)
 
 
 def holds(playing: Playing, vertex: Vertex, path: str, scope: Mapping[str, Json]) -> bool:
     """Does the node's own condition let it run? A condition that cannot be evaluated is the node's failure."""
-    if vertex.when is None or path in playing.done:
+    if vertex.when is None or path in playing.history.done:
         return True
     try:
         return vertex.when.evaluate(scope)
     except Failed as error:
         failure = msgspec.structs.replace(error.failure, node_id=path, message=f"when: {error.failure.message}")
-        playing.record(NodeRun(node_id=path, status="failed", started_at=playing.clock.now_ms(), duration_ms=0.0, error=failure))
+        attempt = playing.history.past.get(path, NEVER).attempt + 1
+        now = playing.clock.now_ms()
+        run = NodeRun(node_id=path, attempt=attempt, status="failed", started_at=now, duration_ms=0.0, error=failure)
+        playing.owe(playing.record(run))
         raise Failed(failure) from error
 
 
 async def skip(playing: Playing, vertex: Vertex, path: str) -> None:
-    """Record that a node did not run, and why is in the graph."""
-    if path not in playing.done:
-        stored = playing.record(NodeRun(node_id=path, status="skipped", started_at=playing.clock.now_ms(), duration_ms=0.0))
-        if vertex.dependents:
-            await stored
+    """Record that a node did not run; why is in the graph."""
+    if path in playing.history.skipped:
+        return
+    receipt = playing.record(NodeRun(node_id=path, status="skipped", started_at=playing.clock.now_ms(), duration_ms=0.0))
+    if vertex.dependents:
+        await receipt
+    elif (oldest := playing.owe(receipt)) is not None:
+        await oldest
 
 
 async def _attempt(
     playing: Playing, vertex: Vertex, path: str, scope: Mapping[str, Json], memory: dict[str, Any], attempt: int, backoff_ms: float
 ) -> NodeRun:
     clock = playing.clock
-    context = Context(node_id=path, play=playing, config=vertex.config, scope=scope, memory=memory, timeout_s=vertex.timeout_s)
+    context = Context(
+        node_id=path, play=playing, parts=vertex, config=vertex.config, scope=scope, memory=memory, timeout_s=vertex.timeout_s
+    )
     playing.started(path, attempt)
     started_at, begun = clock.now_ms(), clock.tick_ms()
     output: Json = None
@@ -86,20 +103,57 @@ async def _attempt(
         if vertex.timeout_s is None:
             output = await vertex.kind.run(vertex.node, fields, context)
         else:
-            async with asyncio.timeout(vertex.timeout_s):
-                output = await vertex.kind.run(vertex.node, fields, context)
-    except Failed as error:
-        failure = error.failure
-    except TimeoutError:
-        failure = Failure(kind="timeout", message=f"The attempt took longer than timeout_s {vertex.timeout_s:g}.")
-    except asyncio.CancelledError:
-        kind = playing.stop_kind()
-        playing.record(_run(path, attempt, started_at, clock.tick_ms() - begun, backoff_ms, context, None, playing.stop_failure(kind)))
-        raise
+            output = await _in_time(vertex, vertex.timeout_s, fields, context)
+    except StoreFailure:
+        raise  # the journal of a node inside this one: there is nowhere to write this one's failure either
+    except asyncio.CancelledError as error:
+        if _is_real():
+            elapsed_ms = clock.tick_ms() - begun
+            playing.owe(playing.record(_run(path, attempt, started_at, elapsed_ms, backoff_ms, context, None, playing.stop_failure())))
+            raise
+        failure = Failure(kind="code_error", message="The node's own code was cancelled from inside.", detail=_tail(error))
     except Exception as error:  # noqa: BLE001 - a fault of ours must not lose the play: it is this node's failure, with its traceback
-        tail = "".join(traceback.format_exception(error))[-4000:]
-        failure = Failure(kind="internal", message=f"{type(error).__name__}: {error}", detail=tail)
+        failure = _failure_of(error)
     return _run(path, attempt, started_at, clock.tick_ms() - begun, backoff_ms, context, output, failure)
+
+
+async def _in_time(vertex: Vertex, timeout_s: float, fields: Mapping[str, Json], context: Context) -> Json:
+    """The output, if it comes in time. An answer that came although the node was told to stop is late all the same."""
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            output = await vertex.kind.run(vertex.node, fields, context)
+    except Exception as error:
+        if not limit.expired():
+            raise
+        raise _late(timeout_s) from error
+    if limit.expired():
+        raise _late(timeout_s)
+    return output
+
+
+def _late(timeout_s: float) -> Failed:
+    return fail("timeout", f"The attempt took longer than timeout_s {timeout_s:g}.")
+
+
+def _is_real() -> bool:
+    """Was this task asked to stop, or did a CancelledError come out of the node's own code?"""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failure_of(error: Exception) -> Failure:
+    if isinstance(error, Failed):
+        return error.failure
+    if isinstance(error, BudgetExhausted):
+        return Failure(kind="budget_exceeded", message=str(error))
+    if isinstance(error, FlowgaugeError):
+        return Failure(kind="tool_error", message=str(error))
+    return Failure(kind="internal", message=f"{type(error).__name__}: {error}", detail=_tail(error))
+
+
+def _tail(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))[-_DETAIL_CHARS:]
 
 
 def _run(
@@ -151,29 +205,8 @@ def _run(
 
 async def _back_off(playing: Playing, retry: Retry, attempt: int, failure: Failure) -> float:
     """Wait before the next attempt; how long, in ms. What the server asks for is the least."""
-    wait_s = min(retry.max_backoff_s, retry.backoff_s * 2 ** (attempt - 1)) * playing.jitter()
+    wait_s = min(retry.max_backoff_s, retry.backoff_s * 2 ** min(attempt - 1, 30)) * playing.jitter()
     wait_s = max(wait_s, failure.retry_after_s or 0.0)
     begun = playing.clock.tick_ms()
     await playing.clock.sleep(wait_s)
     return playing.clock.tick_ms() - begun
-
-
-async def _repair(
-    playing: Playing,
-    graph: Graph,
-    vertex: Vertex,
-    path: str,
-    scope: Mapping[str, Json],
-    memory: dict[str, Any],
-    attempt: int,
-    failure: Failure,
-) -> None:
-    """Ask the node on call for better code; it is a node run of its own: `id/repair[1]`."""
-    helper = graph.vertices[vertex.retry.repair]
-    error = f"{failure.message}\n{failure.detail}".strip()
-    wider = {**scope, "repair": {"code": memory["failing_code"], "error": error}}
-    output = await try_node(playing, graph, helper, f"{path}/repair[{attempt}]", wider)
-    code = fenced_code(str(output["text"]))
-    if not code.strip():
-        raise fail("invalid_output", f"The repair node {helper.id} answered without code.")
-    memory["repaired_code"] = code

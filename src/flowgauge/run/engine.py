@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from flowgauge.errors import Failed
+from flowgauge.errors import Conflict, Failed
 from flowgauge.model.play import Failure, NodeRun, Play, PlayStatus
 from flowgauge.model.ports import Journal
 from flowgauge.model.workflow import FailureKind, Json, Workflow
@@ -40,6 +41,8 @@ class Engine:
 
         A caller that is cancelled itself leaves the play unfinished, to be taken up again; use `cancel` to end it.
         """
+        if play.sid in self._running:
+            raise Conflict(f"Play {play.sid} is running here already.", remedy="Let it end, or cancel it.")
         playing = Playing(
             play, graph, services=self._services, journal=self._journal, workflows=workflows or {}, before=before, listener=listener
         )
@@ -48,14 +51,15 @@ class Engine:
         running = msgspec.structs.replace(play, status="running", started_at=play.started_at or clock.now_ms())
         self._running[play.sid] = playing
         try:
-            self._journal.play_started(running)
-            playing.start_event(running)
+            playing.owe(self._journal.play_started(running))
+            playing.play_event("play_started", running)
             output, failure = await self._run(playing)
             finished = _finished(running, playing, output, failure, play.duration_ms + clock.tick_ms() - began, self._services)
             await self._journal.play_finished(finished)
+            await playing.pay()
         finally:
             del self._running[play.sid]
-        playing.finish_event(finished)
+        playing.play_event("play_finished", finished)
         return finished
 
     def cancel(self, play_sid: str) -> bool:
@@ -73,25 +77,40 @@ class Engine:
     async def _run(self, playing: Playing) -> tuple[Json, Failure | None]:
         limit = playing.graph.config.timeout_s
         task = asyncio.current_task()
+        assert task is not None
+        others = task.cancelling()
         playing.attach(task)
         timer = asyncio.get_running_loop().call_later(limit, playing.stop, "timeout") if limit else None
+        output, failure = None, None
         try:
-            return await run_graph(playing, playing.graph, playing.play.inputs, ""), None
+            output = await run_graph(playing, playing.graph, playing.play.inputs, "")
         except Failed as error:
-            return None, error.failure
+            failure = error.failure
         except asyncio.CancelledError:
-            if task is None or not playing.stopped:
+            if not playing.stopped:
                 raise
-            task.uncancel()
-            return None, playing.stop_failure(playing.stop_kind())
         finally:
             playing.attach(None)
             if timer is not None:
                 timer.cancel()
+        if playing.stopped:
+            await _absorb(task, playing.cancels, others)
+            return None, playing.stop_failure()
+        return output, failure
+
+
+async def _absorb(task: asyncio.Task[object], own: int, others: int) -> None:
+    """Take back the cancellations that a stop made, met or not; one that somebody else asked for stands."""
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    for _ in range(own):
+        task.uncancel()
+    if task.cancelling() > others:
+        raise asyncio.CancelledError
 
 
 def _finished(running: Play, playing: Playing, output: Json, failure: Failure | None, duration_ms: float, services: Services) -> Play:
-    usage = playing.budget.usage
+    usage = playing.models.usage
     status: PlayStatus = "success" if failure is None else _STATUS.get(failure.kind, "failed")
     return msgspec.structs.replace(
         running,
@@ -103,8 +122,8 @@ def _finished(running: Play, playing: Playing, output: Json, failure: Failure | 
         tokens_completion=usage.tokens_completion,
         cost_usd=usage.cost_usd,
         cost_source=usage.cost_source,
-        price_table=services.gateway.price_table if usage.cost_source == "computed" else "",
+        price_table=services.gateway.price_table if usage.cost_source in ("computed", "unpriced") else "",
         isolation=playing.isolation,
         error=failure,
-        warnings=tuple(playing.warnings),
+        warnings=tuple(playing.models.warnings),
     )

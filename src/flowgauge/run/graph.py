@@ -1,4 +1,4 @@
-"""A workflow made ready to run: templates parsed, edges turned, configs merged.
+"""A workflow made ready to run: templates parsed, edges turned, configs merged, what is inside nodes made ready too.
 
 Pure. Expects a workflow that `define` has checked; what it cannot parse here
 is a bug there.
@@ -14,21 +14,28 @@ import msgspec
 from flowgauge.lang.condition import Condition, parse_condition
 from flowgauge.lang.values import Compiled, compile_value
 from flowgauge.model.workflow import Config, Json, Node, Retry, Workflow
-from flowgauge.nodes.codec import read_workflow
+from flowgauge.nodes.ai import AiNode
+from flowgauge.nodes.codec import node_from_value, read_workflow, workflow_from_value
 from flowgauge.nodes.kind import Kind
+from flowgauge.nodes.subworkflow import WorkflowNode
 from flowgauge.nodes.table import kind_of
 from flowgauge.nodes.topology import topology
 
 DEFAULT_RETRIES = 2
 """Further tries of a node that calls out, where neither it nor the config says."""
+_OWN = ("timeout_s", "budget_usd", "max_concurrent_nodes", "on_node_failure")
+"""Config keys that are about one workflow as a whole: workflows inside it do not inherit them."""
+_PLAIN = Config()
 
 
 class Vertex:
     """One node, ready to run."""
 
-    __slots__ = ("config", "dependents", "fields", "id", "kind", "needs", "node", "retry", "timeout_s", "when")
+    __slots__ = (
+        "body", "config", "dependents", "embedded", "fields", "helper", "id", "kind", "needs", "node", "retry", "timeout_s", "when",
+    )  # fmt: skip
 
-    def __init__(self, node: Node, config: Config, needs: tuple[str, ...], dependents: tuple[str, ...]) -> None:
+    def __init__(self, node: Node, config: Config, needs: tuple[str, ...] = (), dependents: tuple[str, ...] = ()) -> None:
         self.id = node.id
         self.node = node
         self.kind: Kind = kind_of(node)
@@ -39,9 +46,16 @@ class Vertex:
         self.retry = _retry(node, self.kind, self.config)
         self.when: Condition | None = parse_condition(node.when) if node.when else None
         self.fields: tuple[tuple[str, Compiled], ...] = _fields(node, self.kind)
+        self.body: Vertex | None = Vertex(node_from_value(getattr(node, self.kind.body)), self.config) if self.kind.body else None
+        self.embedded: dict[str, Graph] = {key: Graph(workflow, self.config) for key, workflow in _embedded(node).items()}
+        self.helper: Vertex | None = None
+        """The node on call for repairs."""
 
-
-_PLAIN = Config()
+    def link(self, vertices: dict[str, Vertex]) -> None:
+        """Find the helper, also for the node inside."""
+        self.helper = vertices.get(self.retry.repair)
+        if self.body is not None:
+            self.body.link(vertices)
 
 
 def _retry(node: Node, kind: Kind, config: Config) -> Retry:
@@ -57,23 +71,39 @@ def _fields(node: Node, kind: Kind) -> tuple[tuple[str, Compiled], ...]:
     return tuple((name, compile_value(msgspec.to_builtins(getattr(node, names[name])))) for name in kind.templates)
 
 
+def _embedded(node: Node) -> dict[str, Workflow]:
+    """The workflows that were read into a node when its file was loaded."""
+    if isinstance(node, WorkflowNode) and node.definition:
+        return {"": workflow_from_value(node.definition)}
+    if isinstance(node, AiNode):
+        return {tool.name: workflow_from_value(tool.definition) for tool in node.tools if tool.definition}
+    return {}
+
+
 class Graph:
     """A whole workflow, ready to run. Shared between plays: nothing in it changes."""
 
     __slots__ = ("config", "config_values", "on_call", "output", "roots", "vertices", "workflow")
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: Workflow, outer: Config = _PLAIN) -> None:
         edges = topology(workflow.nodes)
         dependents = edges.dependents()
         self.workflow = workflow
-        self.config = workflow.config
-        self.config_values: dict[str, Json] = {name: getattr(workflow.config, name) for name in Config.__struct_fields__}
+        self.config = workflow.config.over(_inherited(outer))
+        self.config_values: dict[str, Json] = {name: getattr(self.config, name) for name in Config.__struct_fields__}
         self.vertices: dict[str, Vertex] = {
-            node.id: Vertex(node, workflow.config, edges.needs[node.id], tuple(dependents[node.id])) for node in workflow.nodes
+            node.id: Vertex(node, self.config, edges.needs[node.id], tuple(dependents[node.id])) for node in workflow.nodes
         }
+        for vertex in self.vertices.values():
+            vertex.link(self.vertices)
         self.on_call = edges.on_call
         self.roots = tuple(v for v in self.vertices.values() if not v.needs and v.id not in self.on_call)
         self.output: Compiled | None = None if workflow.output is None else compile_value(workflow.output)
+
+
+def _inherited(outer: Config) -> Config:
+    """How models are called, but not what bounds the outer workflow itself."""
+    return outer if outer is _PLAIN else msgspec.structs.replace(outer, **dict.fromkeys(_OWN, None))
 
 
 @functools.lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ get a task of their own. A node starts when all that it needs is stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +16,7 @@ from flowgauge.errors import Failed
 from flowgauge.model.play import Failure
 from flowgauge.model.workflow import Json
 from flowgauge.nodes.branch import BranchNode
+from flowgauge.nodes.together import first_error
 from flowgauge.run.attempts import holds, skip, try_node
 from flowgauge.run.graph import Graph, Vertex
 
@@ -86,7 +87,7 @@ class _GraphRun:
                 for root in roots:
                     group.create_task(self._chain(root))
         except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
+            raise first_error(several) from None
 
     async def _chain(self, vertex: Vertex) -> None:
         following: Vertex | None = vertex
@@ -99,13 +100,14 @@ class _GraphRun:
                 self._group.create_task(self._chain(other))
 
     async def _one(self, vertex: Vertex) -> None:
-        if self._failure is not None and self._graph.config.on_node_failure != "continue":
+        if self._playing.stopped or (self._failure is not None and self._graph.config.on_node_failure != "continue"):
             return
         path = f"{self._prefix}{vertex.id}"
         try:
             if self._is_skipped(vertex, path):
                 self._skipped.add(vertex.id)
                 self._outputs[vertex.id] = None
+                self._drop(vertex, ())
                 await skip(self._playing, vertex, path)
             elif self._slots is None:
                 await self._run(vertex, path)
@@ -118,13 +120,20 @@ class _GraphRun:
             self._outputs[vertex.id] = None
 
     async def _run(self, vertex: Vertex, path: str) -> None:
-        output = await try_node(self._playing, self._graph, vertex, path, self._scope)
+        output = await try_node(self._playing, vertex, path, self._scope)
         self._outputs[vertex.id] = output
         if isinstance(vertex.node, BranchNode):
-            self._dropped |= vertex.node.targets() - set(output["chosen"])
+            self._drop(vertex, output["chosen"])
+
+    def _drop(self, vertex: Vertex, chosen: Iterable[str]) -> None:
+        """A branch leaves out what it did not choose; one that is skipped itself chooses nothing."""
+        if isinstance(vertex.node, BranchNode):
+            self._dropped |= vertex.node.targets().difference(chosen)
 
     def _is_skipped(self, vertex: Vertex, path: str) -> bool:
         """Not chosen by a branch, or in need of what failed or did not run at all, or its condition does not hold."""
+        if path in self._playing.history.done:
+            return False
         if self._broken and not self._broken.isdisjoint(vertex.needs):
             self._broken.add(vertex.id)
             return True
@@ -136,6 +145,6 @@ class _GraphRun:
         ready = []
         for node_id in vertex.dependents:
             self._waiting[node_id] -= 1
-            if self._waiting[node_id] == 0:
+            if self._waiting[node_id] == 0 and node_id not in self._graph.on_call:
                 ready.append(self._graph.vertices[node_id])
         return ready

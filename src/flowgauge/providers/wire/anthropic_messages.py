@@ -17,13 +17,13 @@ from flowgauge.errors import Failed
 from flowgauge.model.exchange import FinishReason, ModelRequest, ToolCall
 from flowgauge.model.play import Failure
 from flowgauge.model.workflow import Json
-from flowgauge.providers import http_failures
-from flowgauge.providers.anthropic_answers import ANSWER, EVENT, Block, Event, Usage
-from flowgauge.providers.anthropic_body import ANSWER_TOOL, answers_by_tool, body_of
-from flowgauge.providers.endpoints import ANTHROPIC, destination
-from flowgauge.providers.http_failures import Caller
 from flowgauge.providers.provider import Reply
-from flowgauge.providers.wire import TIMEOUT_S, Call, Wire
+from flowgauge.providers.wire import http_failures
+from flowgauge.providers.wire.anthropic_answers import ANSWER, EVENT, Block, Event, Usage
+from flowgauge.providers.wire.anthropic_body import ANSWER_TOOL, answers_by_tool, body_of
+from flowgauge.providers.wire.endpoints import ANTHROPIC, destination
+from flowgauge.providers.wire.http_failures import Caller
+from flowgauge.providers.wire.transport import TIMEOUT_S, Call, Wire
 
 PATH: Final = "/v1/messages"
 VERSION: Final = "2023-06-01"

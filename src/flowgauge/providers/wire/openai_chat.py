@@ -17,13 +17,13 @@ import msgspec
 
 from flowgauge.model.exchange import FinishReason, Image, Message, ModelRequest, ToolCall
 from flowgauge.model.workflow import Json
-from flowgauge.providers import http_failures
-from flowgauge.providers.endpoints import destination, openai_endpoint
-from flowgauge.providers.http_failures import Caller
-from flowgauge.providers.openai_answers import ANSWER, Function, ToolCallPart, Usage
 from flowgauge.providers.provider import Reply
-from flowgauge.providers.schemas import is_strict
-from flowgauge.providers.wire import TIMEOUT_S, Call, Wire
+from flowgauge.providers.wire import http_failures
+from flowgauge.providers.wire.endpoints import destination, openai_endpoint
+from flowgauge.providers.wire.http_failures import Caller
+from flowgauge.providers.wire.openai_answers import ANSWER, Function, ToolCallPart, Usage
+from flowgauge.providers.wire.schemas import is_strict
+from flowgauge.providers.wire.transport import TIMEOUT_S, Call, Wire
 
 PATH: Final = "/chat/completions"
 FINISHES: Final[dict[str | None, FinishReason]] = {

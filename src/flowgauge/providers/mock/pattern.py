@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import string
 
-from flowgauge.providers.dice import Dice
+from flowgauge.providers.mock.dice import Dice
 
 _ESCAPES = {"d": string.digits, "w": string.ascii_lowercase + string.digits + "_", "s": " ", "n": "\n", "t": "\t"}
 _EVERYTHING = string.ascii_letters + string.digits + "_- "

@@ -13,7 +13,7 @@ import msgspec
 
 from flowgauge.model.exchange import Message, ModelRequest, ToolCall, ToolSpec
 from flowgauge.model.workflow import Json
-from flowgauge.providers.mock_dialect import Asked, BadRequest, decoded, image_of, joined
+from flowgauge.providers.mock.dialect import Asked, BadRequest, decoded, image_of, joined
 from flowgauge.providers.provider import Reply
 
 _encode = msgspec.json.encode

@@ -13,7 +13,7 @@ from typing import Final
 
 from flowgauge.model.exchange import Image, Message, ModelRequest
 from flowgauge.model.workflow import Json
-from flowgauge.providers.schemas import narrowed, wrapped
+from flowgauge.providers.wire.schemas import narrowed, wrapped
 
 ANSWER_TOOL: Final = "answer"
 DEFAULT_MAX_TOKENS: Final = 4096

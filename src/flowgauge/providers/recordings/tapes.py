@@ -25,8 +25,8 @@ from flowgauge.errors import Conflict, Failed, UsageError
 from flowgauge.model.play import Failure
 from flowgauge.model.redaction import Redact, redactor, secrets_of
 from flowgauge.model.workflow import Json
-from flowgauge.providers.recording_file import FORMAT, VERSION, Header, Line, Place, Seal, read_line, scan
-from flowgauge.providers.recording_search import nearest
+from flowgauge.providers.recordings.file import FORMAT, VERSION, Header, Line, Place, Seal, read_line, scan
+from flowgauge.providers.recordings.search import nearest
 
 Answer = TypeVar("Answer")
 Perform = Callable[[], Awaitable[Answer]]

@@ -16,8 +16,8 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from flowgauge.providers import http_failures
-from flowgauge.providers.http_failures import Caller
+from flowgauge.providers.wire import http_failures
+from flowgauge.providers.wire.http_failures import Caller
 
 TIMEOUT_S: Final = 600.0
 KEEP_ALIVE_S: Final = 20.0

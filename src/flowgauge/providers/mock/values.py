@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from flowgauge.providers.dice import Dice
+from flowgauge.providers.mock.dice import Dice
 
 _COMMON = frozenset(
     re.findall(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from flowgauge.providers.mock_repair import repaired
+from flowgauge.providers.mock.repair import repaired
 
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)```", re.DOTALL)
 _SIGNATURE = re.compile(r"def\s+(\w+)\s*\(([^)]*)\)(?:\s*->\s*([^:\n`]+))?")

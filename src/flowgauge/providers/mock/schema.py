@@ -16,10 +16,10 @@ from urllib.parse import unquote
 import msgspec
 
 from flowgauge.model.workflow import Json
-from flowgauge.providers.dice import Dice
-from flowgauge.providers.mock_choices import choose
-from flowgauge.providers.mock_pattern import text_matching
-from flowgauge.providers.mock_values import formatted, number_for, sentence, text_for
+from flowgauge.providers.mock.choices import choose
+from flowgauge.providers.mock.dice import Dice
+from flowgauge.providers.mock.pattern import text_matching
+from flowgauge.providers.mock.values import formatted, number_for, sentence, text_for
 
 Schema = dict[str, Any]
 _HARD = (

@@ -19,7 +19,7 @@ import msgspec
 from flowgauge.errors import Failed
 from flowgauge.model.exchange import ModelRequest
 from flowgauge.model.play import Failure
-from flowgauge.providers.http_failures import Caller
+from flowgauge.providers.wire.http_failures import Caller
 
 PLACEHOLDER: Final = "no-key-needed"
 """What a server on this machine is sent where no key is set: some insist on one."""

@@ -21,10 +21,10 @@ import msgspec
 from flowgauge.errors import Failed, MissingExtra
 from flowgauge.model.exchange import ModelRequest
 from flowgauge.model.play import Failure
-from flowgauge.providers import http_failures
-from flowgauge.providers.endpoints import ANTHROPIC, OPENAI_COMPATIBLE, PLACEHOLDER, is_loopback, read_key
-from flowgauge.providers.http_failures import Caller
 from flowgauge.providers.provider import Reply
+from flowgauge.providers.wire import http_failures
+from flowgauge.providers.wire.endpoints import ANTHROPIC, OPENAI_COMPATIBLE, PLACEHOLDER, is_loopback, read_key
+from flowgauge.providers.wire.http_failures import Caller
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -45,7 +45,7 @@ class Library:
     def warm_up(self, request: ModelRequest) -> None:
         """Import the library and open the client, so that neither is in the first answer's time."""
         _require()
-        importlib.import_module("flowgauge.providers.library_words")
+        importlib.import_module("flowgauge.providers.library.words")
         self._model(request, _caller(request))
 
     async def complete(self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None) -> Reply:
@@ -135,7 +135,7 @@ def _open(request: ModelRequest, kind: str, caller: Caller) -> LibraryProvider[A
 async def _whole(request: ModelRequest, caller: Caller, model: Model) -> Reply:
     from pydantic_ai.direct import model_request
 
-    from flowgauge.providers import library_words as words
+    from flowgauge.providers.library import words
 
     answer = await model_request(
         model,
@@ -149,7 +149,7 @@ async def _whole(request: ModelRequest, caller: Caller, model: Model) -> Reply:
 async def _stream(request: ModelRequest, caller: Caller, model: Model, on_text: Callable[[str], None] | None) -> Reply:
     from pydantic_ai.direct import model_request_stream
 
-    from flowgauge.providers import library_words as words
+    from flowgauge.providers.library import words
 
     started_s = time.perf_counter()
     first_token_ms: float | None = None

@@ -21,11 +21,11 @@ from aiohttp import web
 
 from flowgauge.errors import Failed, UsageError
 from flowgauge.model.exchange import ModelRequest
-from flowgauge.providers.mock import Decision, MockProvider, pieces
-from flowgauge.providers.mock_anthropic import AnthropicDialect
-from flowgauge.providers.mock_dialect import Asked, BadRequest, Dialect
-from flowgauge.providers.mock_openai import OpenAIDialect
-from flowgauge.providers.mock_profiles import Fault, FaultKind, Profile
+from flowgauge.providers.mock.anthropic import AnthropicDialect
+from flowgauge.providers.mock.dialect import Asked, BadRequest, Dialect
+from flowgauge.providers.mock.openai import OpenAIDialect
+from flowgauge.providers.mock.profiles import Fault, FaultKind, Profile
+from flowgauge.providers.mock.provider import Decision, MockProvider, pieces
 
 Profiles = Mapping[str, Profile] | str | Path | None
 LARGEST_BODY_BYTES = 64 * 1024 * 1024

@@ -20,9 +20,9 @@ import msgspec
 
 from flowgauge.model.ids import content_hash
 from flowgauge.model.play import CostSource
-from flowgauge.providers.mock_profiles import Profile, load_profiles
-from flowgauge.providers.price_aliases import LOCAL, parted, spellings
-from flowgauge.providers.price_overrides import Override, read_overrides
+from flowgauge.providers.mock.profiles import Profile, load_profiles
+from flowgauge.providers.prices.aliases import LOCAL, parted, spellings
+from flowgauge.providers.prices.overrides import Override, read_overrides
 from flowgauge.providers.provider import Reply
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from flowgauge.errors import UsageError
-from flowgauge.providers.limiter import Limit, Limiter, TimeSource
+from flowgauge.providers.limits.limiter import Limit, Limiter, TimeSource
 
 VARIABLE: Final = "FLOWGAUGE_LIMITS"
 

@@ -12,7 +12,7 @@ import msgspec
 
 from flowgauge.model.exchange import Image, Message, ModelRequest, ToolCall, ToolSpec
 from flowgauge.model.workflow import Json
-from flowgauge.providers.mock_dialect import Asked, BadRequest, decoded, joined
+from flowgauge.providers.mock.dialect import Asked, BadRequest, decoded, joined
 from flowgauge.providers.provider import Reply
 
 _encode = msgspec.json.encode

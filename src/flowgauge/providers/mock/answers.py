@@ -12,11 +12,11 @@ import re
 import msgspec
 
 from flowgauge.model.exchange import Message, ModelRequest, ToolCall, ToolSpec
-from flowgauge.providers.dice import Dice
-from flowgauge.providers.mock_choices import choose, offered
-from flowgauge.providers.mock_code import mended, wants_code, wants_repair, written
-from flowgauge.providers.mock_schema import conforming
-from flowgauge.providers.mock_values import keywords, sentence
+from flowgauge.providers.mock.choices import choose, offered
+from flowgauge.providers.mock.code import mended, wants_code, wants_repair, written
+from flowgauge.providers.mock.dice import Dice
+from flowgauge.providers.mock.schema import conforming
+from flowgauge.providers.mock.values import keywords, sentence
 
 
 class Answer(msgspec.Struct, frozen=True):

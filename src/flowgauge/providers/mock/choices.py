@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from flowgauge.providers.dice import Dice
+from flowgauge.providers.mock.dice import Dice
 
 _OPTION = r"[\"'`]?[\w][\w-]*[\"'`]?"
 _LIST = rf"({_OPTION}(?:\s*,\s*{_OPTION})*\s*,?\s+or\s+{_OPTION})"

@@ -17,11 +17,11 @@ from pydantic_ai.tools import ToolDefinition
 
 from flowgauge.model.exchange import FinishReason, Image, Message, ModelRequest, ToolCall
 from flowgauge.model.workflow import Json
-from flowgauge.providers import http_failures
-from flowgauge.providers.http_failures import Caller
 from flowgauge.providers.provider import Reply
-from flowgauge.providers.schemas import wrapped
-from flowgauge.providers.wire import TIMEOUT_S
+from flowgauge.providers.wire import http_failures
+from flowgauge.providers.wire.http_failures import Caller
+from flowgauge.providers.wire.schemas import wrapped
+from flowgauge.providers.wire.transport import TIMEOUT_S
 
 ANSWER_TOOL: Final = "answer"
 FINISHES: Final[dict[str | None, FinishReason]] = {

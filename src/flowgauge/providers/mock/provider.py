@@ -22,9 +22,9 @@ from flowgauge.errors import Failed
 from flowgauge.model.exchange import FinishReason, ModelRequest, ToolCall
 from flowgauge.model.play import Failure
 from flowgauge.model.workflow import FailureKind
-from flowgauge.providers.dice import Dice
-from flowgauge.providers.mock_answers import Answer, built_in, last_user_text, system_text
-from flowgauge.providers.mock_profiles import ENVIRONMENT, Fault, FaultKind, Latency, Override, Profile, Turn, load_profiles
+from flowgauge.providers.mock.answers import Answer, built_in, last_user_text, system_text
+from flowgauge.providers.mock.dice import Dice
+from flowgauge.providers.mock.profiles import ENVIRONMENT, Fault, FaultKind, Latency, Override, Profile, Turn, load_profiles
 from flowgauge.providers.provider import Reply
 
 Sleep = Callable[[float], Awaitable[None]]

@@ -1,0 +1,1 @@
+"""Every other provider, through pydantic-ai; imported on use."""

@@ -1,0 +1,1 @@
+"""One limiter a provider: requests, tokens, calls at once; adaptive."""

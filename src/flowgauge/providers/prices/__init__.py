@@ -1,0 +1,1 @@
+"""What calls cost: a maintained table, our aliases, the user's overrides."""

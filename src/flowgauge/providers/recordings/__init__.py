@@ -1,0 +1,1 @@
+"""Exchanges kept in a file, and answered from it."""

@@ -1,0 +1,1 @@
+"""Our own thin wire dialects over aiohttp: OpenAI-compatible chat and Anthropic messages."""

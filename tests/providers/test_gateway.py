@@ -86,7 +86,7 @@ def test_an_answer_is_measured_and_priced_by_the_table() -> None:
     assert response.usage.cost_usd == pytest.approx(0.00015 + 0.0006)
     assert response.usage.cost_source == "computed"
     assert response.duration_ms > 0
-    assert response.queue_ms == 0
+    assert response.queue_ms > 0, "the first call waits for the imports, and that is not the wire's time"
 
 
 def test_what_the_provider_says_it_charged_wins() -> None:
@@ -187,13 +187,14 @@ def test_the_limiter_holds_requests_back_and_the_wait_is_not_in_the_duration() -
         hold = asyncio.Event()
         provider = Scripted(hold=hold)
         live = LiveGateway(providers={"p": provider}, limits=Limits({"p": Limit(concurrency=2)}))
+        live.estimate_usd(asked("p"))  # what is loaded once is loaded now
         tasks = [asyncio.create_task(live.complete(asked("p"))) for _ in range(6)]
         await asyncio.sleep(0.1)
         assert provider.running == 2
         hold.set()
         responses = await asyncio.gather(*tasks)
         assert provider.most_at_once == 2
-        assert [response.queue_ms > 0 for response in responses] == [False, False, True, True, True, True]
+        assert min(response.queue_ms for response in responses[2:]) > max(response.queue_ms for response in responses[:2])
         assert responses[-1].duration_ms < responses[-1].queue_ms
         await live.close()
         assert provider.closed
@@ -208,7 +209,9 @@ def test_after_a_429_nobody_of_that_provider_starts_before_its_time_but_others_d
         live = LiveGateway(providers={"p": limited, "q": Scripted()}, limits=limits)
         with pytest.raises(Failed):
             await live.complete(asked("p"))
-        assert (await live.complete(asked("q"))).queue_ms == 0
+        lease = await limits.of("q").acquire()
+        assert lease.queue_ms == 0
+        lease.release()
         response = await live.complete(asked("p"))
         assert response.queue_ms >= 45
         assert limits.of("p").in_flight == 0

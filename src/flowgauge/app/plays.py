@@ -59,7 +59,7 @@ async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | No
     play = await asyncio.to_thread(find_play, store, sid)
     if play.status == "success":
         return play
-    if not await asyncio.to_thread(store.claim_play, play.sid, workspace.owner.sid):
+    if not await asyncio.to_thread(store.claim_play, play.sid, workspace.owner.sid, ended=True):
         who = await asyncio.to_thread(owner_words, store, play)
         raise Conflict(f"Play {play.sid} is being run by {who}.", remedy="Let it end, or cancel it.")
     version = await asyncio.to_thread(store.get_version, play.version_sid)

@@ -65,7 +65,7 @@ async def _run(options: dict[str, Any]) -> int:
 async def _play(workspace: Workspace, saved: Saved, options: dict[str, Any]) -> Play:
     from flowgauge.app.plays import start_play
     from flowgauge.define.inputs import parse_assignments
-    from flowgauge.define.overrides import parse_config
+    from flowgauge.define.overrides import override_workflow, parse_config
     from flowgauge.nodes.codec import read_workflow
 
     workflow = read_workflow(saved.version.content)
@@ -76,6 +76,7 @@ async def _play(workspace: Workspace, saved: Saved, options: dict[str, Any]) -> 
         values |= read_inputs_file(options["input_file"])
     values |= parse_assignments(workflow, options["inputs"])
     config = parse_config(options["config"])
+    override_workflow(workflow, {"config": config}, "--config")
     live = not (options["as_json"] or options["quiet"])
     with follow(workflow, live=live) as listener:
         work = start_play(workspace, saved.version, values, config=config, name=options["name"], listener=listener)

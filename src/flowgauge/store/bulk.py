@@ -1,0 +1,81 @@
+"""The hot inserts: SQL text made once, for one row and for many rows to a statement.
+
+For sqlite3 many rows to a statement, because it lets go of the interpreter's
+lock at every statement and must win it back from a busy event loop. For
+psycopg one row to a statement, because its executemany sends all of them
+without waiting, and reading a long statement costs it more than the rows do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from flowgauge.store.rows import NODE_COLUMNS, PLAY_COLUMNS, Row
+
+SIZES = (64, 8, 1)
+
+_NEVER_CHANGED = frozenset({"sid", "workflow_sid", "version_sid", "inputs", "started_at"})
+_FINAL = tuple(name for name in PLAY_COLUMNS if name not in _NEVER_CHANGED and name != "resumed")
+_NODE_KEY = ("play_sid", "node_id", "attempt")
+
+
+class Upsert(msgspec.Struct, frozen=True):
+    """One kind of insert and what it does when the row is there."""
+
+    by_size: tuple[tuple[int, str], ...]
+
+    @property
+    def single(self) -> str:
+        """For one row."""
+        return self.by_size[-1][1]
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[object]]]:
+        """Statements for many rows each, with their values."""
+        start = 0
+        for size, sql in self.by_size:
+            while len(rows) - start >= size:
+                yield sql, [value for row in rows[start : start + size] for value in row]
+                start += size
+
+
+class HotSql(msgspec.Struct, frozen=True):
+    """All statements of the journal, in a driver's own spelling."""
+
+    start: Upsert
+    """A play's first record; where it is there, only who holds it changes."""
+    finish: Upsert
+    """A play's end; written only by the one who holds it."""
+    whole: Upsert
+    """A play that began and ended within one group."""
+    node: Upsert
+    holder: str
+    """Who holds a play."""
+
+
+def hot_sql(mark: str) -> HotSql:
+    """`mark` is the driver's placeholder."""
+    resumed = "resumed = CASE WHEN excluded.resumed > plays.resumed THEN excluded.resumed ELSE plays.resumed END"
+    final = f"{_excluded(_FINAL)}, {resumed}"
+    taken = f"{_excluded(('status', 'owner_sid', 'finished_at'))}, {resumed}"
+    held = " WHERE plays.owner_sid = '' OR plays.owner_sid = excluded.owner_sid"
+    runs = _excluded(tuple(name for name in NODE_COLUMNS if name not in _NODE_KEY))
+    return HotSql(
+        start=_upsert("plays", PLAY_COLUMNS, ("sid",), taken, mark),
+        finish=_upsert("plays", PLAY_COLUMNS, ("sid",), final + held, mark),
+        whole=_upsert("plays", PLAY_COLUMNS, ("sid",), final, mark),
+        node=_upsert("node_runs", NODE_COLUMNS, _NODE_KEY, runs, mark),
+        holder="SELECT owner_sid FROM plays WHERE sid = ?".replace("?", mark),
+    )
+
+
+def _excluded(names: Sequence[str]) -> str:
+    return ", ".join(f"{name} = excluded.{name}" for name in names)
+
+
+def _upsert(table: str, columns: Sequence[str], key: Sequence[str], change: str, mark: str) -> Upsert:
+    one = f"({', '.join([mark] * len(columns))})"
+    head = " ".join(("INSERT INTO", table, "(", ", ".join(columns), ") VALUES "))
+    tail = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {change}"
+    return Upsert(tuple((size, head + ", ".join([one] * size) + tail) for size in SIZES))

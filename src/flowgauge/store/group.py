@@ -1,0 +1,142 @@
+"""Writes that become durable together, and how to wait for them.
+
+A receipt is two references; a future is made only when a receipt is awaited
+before its group is on disk, so a write that nobody awaits can neither leak nor
+warn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from typing import Any
+
+from flowgauge.errors import Conflict, StoreFailure
+from flowgauge.store.rows import Row
+
+
+class Group:
+    """Filled under the journal's lock, then written once, then resolved once."""
+
+    __slots__ = ("_done", "_failure", "_lock", "_thread", "_waiters", "failed", "finished", "lost", "rows", "runs", "size", "started")
+
+    def __init__(self) -> None:
+        self.started: dict[str, Row] = {}
+        self.runs: dict[tuple[str, str, int], Row] = {}
+        self.finished: dict[str, Row] = {}
+        self.lost: dict[str, str] = {}
+        """Plays whose end was not taken, because another owner holds them."""
+        self.failed: dict[str, StoreFailure] = {}
+        """Plays with a row that the database refuses; the others of the group are stored."""
+        self.rows = 0
+        self.size = 0
+        self._lock = threading.Lock()
+        self._done = False
+        self._failure: StoreFailure | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+        self._thread: threading.Event | None = None
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Done when all of it is on disk; StoreFailure when some of it never will be."""
+        yield from self.joined()
+        self.answer_all()
+
+    def joined(self) -> Generator[Any, None, None]:
+        """Until it has been written or given up; says nothing of which."""
+        if not self._done and (future := self._waiter()) is not None:
+            yield from future
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """The same, for a thread without an event loop."""
+        if not self._done and not self._event().wait(timeout_s):
+            raise StoreFailure(f"The store has not answered within {timeout_s} s.", remedy="Wait longer, or look at the disk.")
+
+    def by_play(self) -> dict[str, Group]:
+        """The same writes, a group to each play."""
+        parts: dict[str, Group] = {}
+        for sid, row in self.started.items():
+            parts.setdefault(sid, Group()).started[sid] = row
+        for key, row in self.runs.items():
+            parts.setdefault(key[0], Group()).runs[key] = row
+        for sid, row in self.finished.items():
+            parts.setdefault(sid, Group()).finished[sid] = row
+        return parts
+
+    def resolve(self, failure: StoreFailure | None) -> None:
+        """Tell every waiter: one call into each event loop."""
+        with self._lock:
+            self._done, self._failure = True, failure
+            waiters, self._waiters = self._waiters, []
+            if self._thread:
+                self._thread.set()
+        by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        for future in waiters:
+            by_loop.setdefault(future.get_loop(), []).append(future)
+        for loop, futures in by_loop.items():
+            _wake_in(loop, futures)
+
+    def _waiter(self) -> asyncio.Future[None] | None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            if self._done:
+                return None
+            self._waiters.append(future)
+        return future
+
+    def _event(self) -> threading.Event:
+        with self._lock:
+            self._thread = self._thread or threading.Event()
+            if self._done:
+                self._thread.set()
+            return self._thread
+
+    def answer(self, sid: str) -> None:
+        """Raise what went wrong with a play's writes. A new error each time: many may be told."""
+        if (failure := self._failure or self.failed.get(sid)) is not None:
+            raise StoreFailure(failure.message, remedy=failure.remedy) from failure
+        if (holder := self.lost.get(sid)) is not None:
+            raise Conflict(
+                f"The play {sid} was taken over by {holder}; its end was not stored again.",
+                remedy=f"Look at it with: flowgauge play show {sid}",
+            )
+
+    def answer_all(self) -> None:
+        """Raise what went wrong with any of it; an end that was not this owner's to write is no failure here."""
+        if self._failure is not None or self.failed:
+            failure = self._failure or next(iter(self.failed.values()))
+            raise StoreFailure(failure.message, remedy=failure.remedy) from failure
+
+
+class Receipt:
+    """For one write: answers for its own play only, whatever became of others in the group."""
+
+    __slots__ = ("_group", "_sid")
+
+    def __init__(self, group: Group, sid: str) -> None:
+        self._group = group
+        self._sid = sid
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Done when it is on disk; StoreFailure when it will never be; Conflict for the end of a play that another owner holds."""
+        yield from self._group.joined()
+        self._group.answer(self._sid)
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """The same, for a thread without an event loop."""
+        self._group.join(timeout_s)
+        self._group.answer(self._sid)
+
+
+def _wake_in(loop: asyncio.AbstractEventLoop, futures: list[asyncio.Future[None]]) -> None:
+    try:
+        loop.call_soon_threadsafe(_wake, futures)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def _wake(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)

@@ -1,0 +1,94 @@
+"""Rows of another store into this one.
+
+What is here stays as it is. The other store may know the same workflow, or the
+same content of it, by another sid: its examples and plays are then hung on
+ours. A version whose number is taken here gets the next one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Table, func, select
+
+from flowgauge.store.schema import PORTABLE, examples, plays, workflow_versions, workflows
+
+Row = dict[str, Any]
+
+
+class Merge:
+    """One import; used within one transaction."""
+
+    def __init__(self, connection: Connection, insert: Callable[[Table], Any]) -> None:
+        self._connection = connection
+        self._insert = insert
+        self._ours: dict[str, str] = {}
+        self._added: Counter[str] = Counter()
+        self._kept: Counter[str] = Counter()
+        self._prepare: dict[str, Callable[[list[Row]], Iterable[list[Row]]]] = {
+            workflows.name: self._workflows,
+            workflow_versions.name: self._versions,
+            examples.name: self._hang,
+            plays.name: self._hang,
+        }
+
+    @property
+    def added(self) -> dict[str, int]:
+        """Per table."""
+        return {table.name: self._added[table.name] for table in PORTABLE}
+
+    @property
+    def kept(self) -> dict[str, int]:
+        """Per table: rows that were here already."""
+        return {table.name: self._kept[table.name] for table in PORTABLE}
+
+    def add(self, table: Table, rows: list[Row]) -> None:
+        """Rows come table by table, in the order of `schema.PORTABLE`."""
+        prepare = self._prepare.get(table.name)
+        written = sum(self._new(table, fresh) for fresh in (prepare(rows) if prepare else [rows]) if fresh)
+        self._added[table.name] += written
+        self._kept[table.name] += len(rows) - written
+
+    def _workflows(self, rows: list[Row]) -> list[list[Row]]:
+        names = select(workflows.c.name, workflows.c.sid).where(workflows.c.name.in_([row["name"] for row in rows]))
+        here = {row.name: row.sid for row in self._connection.execute(names)}
+        self._ours |= {row["sid"]: here[row["name"]] for row in rows if row["name"] in here}
+        return [[row for row in rows if row["name"] not in here]]
+
+    def _versions(self, rows: list[Row]) -> Iterator[list[Row]]:
+        """One at a time, each written before the next is looked at: it may need the next number."""
+        for [batch] in map(self._hang, ([row] for row in rows)):
+            yield [row for row in batch if self._is_new_version(row)]
+
+    def _is_new_version(self, row: Row) -> bool:
+        """Unless its content is here; then its sid stands for ours. Takes the next number where its own is taken."""
+        table = workflow_versions
+        of_it = table.c.workflow_sid == row["workflow_sid"]
+        here = self._connection.scalar(select(table.c.sid).where(of_it, table.c.hash == row["hash"]))
+        if here is not None:
+            self._ours[row["sid"]] = here
+            return False
+        last = self._connection.scalar(select(func.max(table.c.number)).where(of_it)) or 0
+        taken = self._connection.scalar(select(table.c.sid).where(of_it, table.c.number == row["number"]))
+        if taken is not None:
+            row["number"] = last + 1
+        return True
+
+    def _new(self, table: Table, rows: list[Row]) -> int:
+        """How many of the rows were not here."""
+        statement = self._insert(table).values(rows).on_conflict_do_nothing().returning(next(iter(table.primary_key)))
+        return len(self._connection.execute(statement).all())
+
+    def _hang(self, rows: list[Row]) -> list[list[Row]]:
+        """On our workflows and versions."""
+        for row in rows:
+            for name in ("workflow_sid", "version_sid", "workflow_version_sid"):
+                if name in row:
+                    row[name] = self._ours.get(row[name], row[name])
+            if row.get("pins"):
+                pins = msgspec.json.decode(row["pins"], type=dict[str, str])
+                row["pins"] = msgspec.json.encode({name: self._ours.get(sid, sid) for name, sid in pins.items()}).decode()
+        return [rows]

@@ -1,0 +1,136 @@
+"""The tables as queries know them.
+
+`migrations` makes them; a test holds the two together. JSON values are TEXT,
+NULL where the value is its field's default. No foreign keys: plays are written
+in bulk, and what may not be deleted is checked where deleting is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+from flowgauge.store.plain import escape, unescape
+
+
+class Plain(TypeDecorator[str]):
+    """Text in which a NUL character, which PostgreSQL refuses, is escaped and comes back as it was."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
+        """On the way in."""
+        return value if value is None else escape(value)
+
+    def process_result_value(self, value: Any, _dialect: Dialect) -> str | None:
+        """On the way out."""
+        return value if value is None else unescape(value)
+
+
+metadata = MetaData()
+
+meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
+
+workflows = Table(
+    "workflows",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("name", Plain, nullable=False),
+    Column("description", Plain, nullable=False),
+    Column("current_version_sid", Plain, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+workflow_versions = Table(
+    "workflow_versions",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("workflow_sid", Plain, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("hash", Plain, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+examples = Table(
+    "examples",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("workflow_sid", Plain, nullable=False),
+    Column("workflow_version_sid", Plain, nullable=False),
+    Column("name", Plain, nullable=False),
+    Column("description", Plain, nullable=False),
+    Column("input_values", Text),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+owners = Table(
+    "owners",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("host", Plain, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("pid_started", BigInteger, nullable=False),
+    Column("boot_id", Plain, nullable=False),
+    Column("lease_until", BigInteger, nullable=False),
+)
+
+plays = Table(
+    "plays",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("workflow_sid", Plain, nullable=False),
+    Column("version_sid", Plain, nullable=False),
+    Column("name", Plain, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("inputs", Text),
+    Column("config", Text),
+    Column("pins", Text),
+    Column("output", Text),
+    Column("started_at", BigInteger, nullable=False),
+    Column("duration_ms", Double, nullable=False),
+    Column("retries", BigInteger, nullable=False),
+    Column("tokens_prompt", BigInteger, nullable=False),
+    Column("tokens_completion", BigInteger, nullable=False),
+    Column("cost_usd", Double),
+    Column("cost_source", Text, nullable=False),
+    Column("price_table", Plain, nullable=False),
+    Column("isolation", Plain, nullable=False),
+    Column("error", Text),
+    Column("warnings", Text),
+    Column("owner_sid", Plain, nullable=False),
+    Column("resumed", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Column("cancel_requested", Integer, nullable=False, server_default="0"),
+)
+
+node_runs = Table(
+    "node_runs",
+    metadata,
+    Column("seq", BigInteger, nullable=False),
+    Column("play_sid", Plain, primary_key=True),
+    Column("node_id", Plain, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("status", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("duration_ms", Double, nullable=False),
+    Column("queue_ms", Double, nullable=False),
+    Column("backoff_ms", Double, nullable=False),
+    Column("first_token_ms", Double),
+    Column("model", Plain, nullable=False),
+    Column("tokens_prompt", BigInteger, nullable=False),
+    Column("tokens_completion", BigInteger, nullable=False),
+    Column("cost_usd", Double),
+    Column("cost_source", Text, nullable=False),
+    Column("output", Text),
+    Column("error", Text),
+    Column("steps", Text),
+)
+
+PORTABLE: tuple[Table, ...] = (workflows, workflow_versions, examples, owners, plays, node_runs)
+"""All that an export holds, in an order in which it can be read back."""

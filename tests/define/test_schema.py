@@ -10,10 +10,10 @@ import msgspec
 import pytest
 import yaml
 
-from flowgauge.define.document import read_document
 from flowgauge.define.fields import field_names
 from flowgauge.define.schema import workflow_json_schema
 from flowgauge.define.workflow import parse_workflow
+from flowgauge.documents.document import read_document
 from flowgauge.errors import BadFile
 from flowgauge.model.workflow import Config, InputDecl, Retry, Workflow
 from flowgauge.nodes.table import NODES

@@ -268,13 +268,12 @@ def test_every_mistake_in_a_file_is_listed_with_its_line(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        pytest.param(b"profiles: [", "Not YAML", id="not YAML"),
+        pytest.param(b"profiles: [", "not YAML", id="not YAML"),
         pytest.param(b"\xff\xfe", "UTF-8", id="not UTF-8"),
-        pytest.param(b"profiles: {a: &x {}, b: *x}", "aliases", id="an alias"),
-        pytest.param(b"profiles: {a: {}, a: {}}", "twice", id="a key twice"),
+        pytest.param(b"profiles: {a: {}, a: {}}", "already", id="a key twice"),
         pytest.param(b"a: 1", "profiles", id="no profiles"),
         pytest.param(b"", "profiles", id="empty"),
-        pytest.param(b"x" * 1_000_001, "larger", id="too large"),
+        pytest.param(b"x" * 5_000_001, "larger", id="too large"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(content: bytes, said: str, tmp_path: Path) -> None:
@@ -285,5 +284,5 @@ def test_a_file_that_cannot_be_used_says_why(content: bytes, said: str, tmp_path
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="cannot be read"):
+    with pytest.raises(BadFile, match="no such file"):
         load_profiles(tmp_path / "none.yaml")

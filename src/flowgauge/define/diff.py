@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from flowgauge.define.tree import plain
+from flowgauge.documents.tree import plain
 from flowgauge.lang.filters import to_json
 from flowgauge.model.workflow import Json, Workflow
 from flowgauge.nodes.codec import workflow_to_value

@@ -12,11 +12,12 @@ from typing import Any, get_args
 import msgspec
 
 from flowgauge.define.fields import bare, field_names
-from flowgauge.define.findings import Findings, Way, spell_way
 from flowgauge.define.inputs import read_json
-from flowgauge.define.tree import Place, plain
 from flowgauge.define.wording import did_you_mean
 from flowgauge.define.workflow import checked
+from flowgauge.documents.document import Way, spell_way
+from flowgauge.documents.findings import Findings
+from flowgauge.documents.tree import Place, plain
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 from flowgauge.model.workflow import Config, Json, Workflow

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from flowgauge.define.fields import field_names
-from flowgauge.define.findings import Findings, Way
 from flowgauge.define.wording import did_you_mean
+from flowgauge.documents.document import Way
+from flowgauge.documents.findings import Findings
 from flowgauge.lang.condition import parse_condition
 from flowgauge.lang.path import MAP_ROOTS, REPAIR_ROOTS, ROOTS, ExpressionError, Path
 from flowgauge.lang.template import OPEN, parse_template

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from flowgauge.define.code import find_flaw
-from flowgauge.define.document import read_text
-from flowgauge.define.findings import Findings, Way
 from flowgauge.define.wording import did_you_mean
+from flowgauge.documents.document import Way, read_text
+from flowgauge.documents.findings import Findings
 from flowgauge.errors import BadFile
 from flowgauge.nodes.table import NODES
 

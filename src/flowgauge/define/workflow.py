@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 
-from flowgauge.define.document import Document, scan_document, scan_text
-from flowgauge.define.findings import Findings, Way
 from flowgauge.define.graph import check_graph
 from flowgauge.define.inputs import FITS, fits
 from flowgauge.define.references import Names, check_node_references, check_output_references
 from flowgauge.define.shape import check_nodes_shape, check_top_shape
 from flowgauge.define.sources import Neighbours, embed_sources
-from flowgauge.define.tree import Place, plain
+from flowgauge.documents.document import Document, Way, scan_document, scan_text
+from flowgauge.documents.findings import Findings
+from flowgauge.documents.tree import Place, plain
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 from flowgauge.model.workflow import Workflow
@@ -66,7 +66,7 @@ def _from_document(document: Document, folder: Path | None, parents: tuple[Path,
     findings.problems.extend(document.problems)
     value = document.value
     if isinstance(value, dict) and "steps" in value and "nodes" not in value:
-        from flowgauge.define.agentloom import import_agentloom
+        from flowgauge.define.agentloom.importer import import_agentloom
 
         value, findings = import_agentloom(value, findings, folder)
     return checked(value, findings, folder, parents)

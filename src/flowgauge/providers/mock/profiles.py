@@ -30,10 +30,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from flowgauge.documents.document import Document, Way, read_document
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 from flowgauge.model.workflow import Json
-from flowgauge.providers.yaml_file import Document, Mistakes, Place, each, read_document
+from flowgauge.providers.parts import Mistakes, each
 
 ENVIRONMENT = "FLOWGAUGE_MOCK_PROFILES"
 
@@ -180,54 +181,54 @@ def _from_file(path: Path) -> dict[str, Profile]:
         raise BadFile(str(path), [Problem(1, "", "Expected one key, 'profiles', with a mapping of names.", "See docs: mock profiles.")])
     found: dict[str, Profile] = {}
 
-    def read(place: Place, part: Json) -> None:
-        name = str(place[-1])
+    def read(way: Way, part: Json) -> None:
+        name = str(way[-1])
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise Mistakes([document.problem(place, f"{name!r} is no name for a profile.", "Use letters, digits, '.', '_' and '-'.")])
-        found[name] = _profile(document, place, part, {**BUILT_IN, **found})
+            raise Mistakes([document.problem(way, f"{name!r} is no name for a profile.", "Use letters, digits, '.', '_' and '-'.")])
+        found[name] = _profile(document, way, part, {**BUILT_IN, **found})
 
     each(document, ("profiles",), declared, read)
     return found
 
 
-def _profile(document: Document, place: Place, part: Json, known: Mapping[str, Profile]) -> Profile:
+def _profile(document: Document, way: Way, part: Json, known: Mapping[str, Profile]) -> Profile:
     if not isinstance(part, dict):
-        raise Mistakes([document.problem(place, "Expected a mapping.")])
+        raise Mistakes([document.problem(way, "Expected a mapping.")])
     base = part.get("like", "default")
     if base not in known:
-        raise Mistakes([document.problem((*place, "like"), f"No profile {base!r} before this one.", f"Known: {', '.join(known)}.")])
+        raise Mistakes([document.problem((*way, "like"), f"No profile {base!r} before this one.", f"Known: {', '.join(known)}.")])
     types = {field.name: field.type for field in msgspec.structs.fields(Profile)}
     problems: list[Problem] = []
     values: dict[str, Any] = {}
     for key, value in part.items():
         if key in types:
-            values[key] = _part(document, (*place, key), value, types[key], problems)
+            values[key] = _part(document, (*way, key), value, types[key], problems)
         elif key != "like":
-            problems.append(document.problem((*place, key), "Unknown key.", f"Known: like, {', '.join(types)}."))
+            problems.append(document.problem((*way, key), "Unknown key.", f"Known: like, {', '.join(types)}."))
     if not problems:
-        problems += _bad_patterns(document, place, values.get("answers", ()))
+        problems += _bad_patterns(document, way, values.get("answers", ()))
     if problems:
         raise Mistakes(problems)
     return msgspec.structs.replace(known[base], **values)
 
 
-def _part(document: Document, place: Place, value: Json, wanted: Any, problems: list[Problem]) -> Any:
+def _part(document: Document, way: Way, value: Json, wanted: Any, problems: list[Problem]) -> Any:
     """One field; of a list every item, so that each mistake is found."""
     if isinstance(value, list) and getattr(wanted, "__origin__", None) is tuple:
-        return tuple(_part(document, (*place, index), item, wanted.__args__[0], problems) for index, item in enumerate(value))
+        return tuple(_part(document, (*way, index), item, wanted.__args__[0], problems) for index, item in enumerate(value))
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
         message, _, below = str(error).partition(" - at `$")
         steps = [int(number) if number else key for key, number in re.findall(r"\.?([A-Za-z_]\w*)|\[(\d+)\]", below)]
-        problems.append(document.problem((*place, *steps), f"{message}."))
+        problems.append(document.problem((*way, *steps), f"{message}."))
         return None
 
 
-def _bad_patterns(document: Document, place: Place, scripts: tuple[Script, ...]) -> list[Problem]:
+def _bad_patterns(document: Document, way: Way, scripts: tuple[Script, ...]) -> list[Problem]:
     problems = []
     for index, script in enumerate(scripts):
-        here = (*place, "answers", index)
+        here = (*way, "answers", index)
         try:
             re.compile(script.match)
         except re.error as error:

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import msgspec
 
+from flowgauge.documents.document import Document, Way, read_document
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 from flowgauge.model.workflow import Json
-from flowgauge.providers.yaml_file import Document, Mistakes, Place, each, read_document
+from flowgauge.providers.parts import Mistakes, each
 
 _NEEDED = ("prompt_per_1m", "completion_per_1m")
 _ALLOWED = (*_NEEDED, "cached_per_1m", "cache_written_per_1m")
@@ -39,29 +40,27 @@ def read_overrides(path: Path) -> tuple[bytes, dict[str, Override]]:
         raise BadFile(str(path), [Problem(1, "", "Expected a mapping of provider/model to prices.", "See docs: prices.")])
     found: dict[str, Override] = {}
 
-    def read(place: Place, part: Json) -> None:
-        name = str(place[-1])
-        problems = _problems(document, place, name, part)
+    def read(way: Way, part: Json) -> None:
+        name = str(way[-1])
+        problems = _problems(document, way, name, part)
         if problems:
             raise Mistakes(problems)
         found[name] = Override(**part)
 
     each(document, (), document.value, read)
-    return document.content, found
+    return path.read_bytes(), found
 
 
-def _problems(document: Document, place: Place, name: str, part: Json) -> list[Problem]:
+def _problems(document: Document, way: Way, name: str, part: Json) -> list[Problem]:
     provider, _, model = name.partition("/")
     if not provider or not model:
-        return [document.problem(place, f"{name!r} names no model.", "Write provider/model.")]
+        return [document.problem(way, f"{name!r} names no model.", "Write provider/model.")]
     if not isinstance(part, dict):
-        return [document.problem(place, "Expected a mapping.", f"Give {' and '.join(_NEEDED)}.")]
-    problems = [
-        document.problem((*place, str(key)), "Unknown key.", f"Known: {', '.join(_ALLOWED)}.") for key in part if key not in _ALLOWED
-    ]
-    problems += [document.problem((*place, key), "It is missing.", "USD for a million tokens.") for key in _NEEDED if key not in part]
+        return [document.problem(way, "Expected a mapping.", f"Give {' and '.join(_NEEDED)}.")]
+    problems = [document.problem((*way, str(key)), "Unknown key.", f"Known: {', '.join(_ALLOWED)}.") for key in part if key not in _ALLOWED]
+    problems += [document.problem((*way, key), "It is missing.", "USD for a million tokens.") for key in _NEEDED if key not in part]
     problems += [
-        document.problem((*place, key), f"{value!r} is no price.", "Give a number of USD for a million tokens, 0 or more.")
+        document.problem((*way, key), f"{value!r} is no price.", "Give a number of USD for a million tokens, 0 or more.")
         for key, value in part.items()
         if key in _ALLOWED and not _is_price(value)
     ]

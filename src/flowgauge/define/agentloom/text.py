@@ -10,8 +10,8 @@ import re
 from string import Formatter
 from typing import Any
 
-from flowgauge.define.agentloom_state import Source, State, Step
-from flowgauge.define.findings import Way
+from flowgauge.define.agentloom.state import Source, State, Step
+from flowgauge.documents.document import Way
 from flowgauge.lang.condition import parse_condition
 from flowgauge.lang.filters import to_json
 from flowgauge.lang.path import ExpressionError, Key

@@ -16,12 +16,18 @@ from typing import Any
 
 import msgspec
 
-from flowgauge.define.tree import Event, Place, Unreadable, build_tree
+from flowgauge.documents.tree import Event, Place, Unreadable, build_tree
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 
 MAX_BYTES = 5_000_000
 Way = tuple[str | int, ...]
+
+
+def spell_way(way: Way) -> str:
+    """As a person writes it: nodes[2].when."""
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in way)
+    return text.removeprefix(".")
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -41,6 +47,10 @@ class Document(msgspec.Struct, frozen=True):
                 break
             place = inner
         return place
+
+    def problem(self, way: Way, message: str, remedy: str = "") -> Problem:
+        """A mistake at a place; what is not in the file has the line of what should hold it."""
+        return Problem(self.line_of(way), spell_way(way), message, remedy)
 
     def line_of(self, way: Way) -> int:
         """The line, counted from 1, where a value (or its key) is written."""
@@ -77,7 +87,7 @@ def read_text(path: str | Path) -> str:
 def scan_text(text: str, file: str, *, is_json: bool = False) -> Document:
     """Read text; raises BadFile where nothing can be made of it."""
     if not text.strip():
-        raise _refused(file, "The file is empty.", "Write a workflow; `flowgauge init` makes one to begin with.")
+        raise _refused(file, "The file is empty.", "Fill it; `flowgauge init` makes a workflow to begin with.")
     try:
         value, place, problems = build_tree(_events(text, is_json=is_json))
     except Unreadable as error:
@@ -86,8 +96,8 @@ def scan_text(text: str, file: str, *, is_json: bool = False) -> Document:
 
 
 def _events(text: str, *, is_json: bool) -> Iterable[Event]:
-    from flowgauge.define.json_events import json_events
-    from flowgauge.define.yaml_events import yaml_events
+    from flowgauge.documents.json_events import json_events
+    from flowgauge.documents.yaml_events import yaml_events
 
     if is_json or (text.lstrip()[:1] in "{[" and _is_json(text)):
         return json_events(text)

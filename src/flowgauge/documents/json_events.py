@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flowgauge.define.tree import Event, Unreadable
-from flowgauge.define.yaml_events import TOO_LARGE
+from flowgauge.documents.tree import Event, Unreadable
+from flowgauge.documents.yaml_events import TOO_LARGE
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")

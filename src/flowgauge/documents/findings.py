@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flowgauge.define.tree import Place
+from flowgauge.documents.document import Way, spell_way
+from flowgauge.documents.tree import Place
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 
 MOST_PROBLEMS = 200
-Way = tuple[str | int, ...]
 Locate = Callable[[Way], Place]
-
-
-def spell_way(way: Way) -> str:
-    """As a person writes it: nodes[2].when."""
-    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in way)
-    return text.removeprefix(".")
 
 
 class Findings:

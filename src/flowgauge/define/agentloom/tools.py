@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from flowgauge.define.agentloom_state import Step
-from flowgauge.define.agentloom_text import Rewriter
-from flowgauge.define.findings import Findings, Way
+from flowgauge.define.agentloom.state import Step
+from flowgauge.define.agentloom.text import Rewriter
 from flowgauge.define.shape import check_shape
+from flowgauge.documents.document import Way
+from flowgauge.documents.findings import Findings
 
 _READ = "def run(path, encoding='utf-8'):\n    from pathlib import Path\n    return Path(path).read_text(encoding=encoding)\n"
 _WRITE = (

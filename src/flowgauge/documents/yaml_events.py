@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from flowgauge.define.tree import MERGE, Event, Unreadable
+from flowgauge.documents.tree import MERGE, Event, Unreadable
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowgauge.define.document import read_document, scan_text
+from flowgauge.documents.document import read_document, scan_text
 from flowgauge.errors import BadFile
 
 

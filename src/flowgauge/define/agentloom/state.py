@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from flowgauge.define.findings import Findings, Way
+from flowgauge.documents.document import Way
+from flowgauge.documents.findings import Findings
 from flowgauge.lang.path import Key
 from flowgauge.nodes.topology import Topology, find_cycle
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from flowgauge.define.agentloom_state import State, Step
-from flowgauge.define.agentloom_text import Rewriter
-from flowgauge.define.agentloom_tools import Sandbox, import_tool, read_sandbox
-from flowgauge.define.document import scan_document
-from flowgauge.define.findings import Findings, Way
+from flowgauge.define.agentloom.state import State, Step
+from flowgauge.define.agentloom.text import Rewriter
+from flowgauge.define.agentloom.tools import Sandbox, import_tool, read_sandbox
 from flowgauge.define.wording import did_you_mean
+from flowgauge.documents.document import Way, scan_document
+from flowgauge.documents.findings import Findings
 from flowgauge.errors import BadFile
 
 MOST_STEPS = 500

@@ -9,7 +9,6 @@ import msgspec
 from flowgauge.model.play import Usage
 from flowgauge.model.workflow import Json
 
-
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
 
 

@@ -8,14 +8,31 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections import deque
 
 WORKFLOW, VERSION, EXAMPLE, PLAY, OWNER = "wf", "wv", "ex", "pl", "ow"
+
+
+_CHANCE_BYTES, _CHANCES = 5, 512
+_chances: deque[str] = deque()
+os.register_at_fork(after_in_child=_chances.clear)
 
 
 def new_sid(prefix: str, *, now_ms: int | None = None) -> str:
     """`pl_019a8b3c4d51f2e3d4c5b`: eleven digits of milliseconds, ten of chance."""
     moment = int(time.time() * 1000) if now_ms is None else now_ms
-    return f"{prefix}_{moment:011x}{os.urandom(5).hex()}"
+    return f"{prefix}_{moment:011x}{_chance()}"
+
+
+def _chance() -> str:
+    """Ten random hex digits. The system is asked for many at once: each call to it gives up the interpreter's lock."""
+    while True:
+        try:
+            return _chances.popleft()
+        except IndexError:
+            pool = os.urandom(_CHANCE_BYTES * _CHANCES).hex()
+            width = 2 * _CHANCE_BYTES
+            _chances.extend(pool[start : start + width] for start in range(0, len(pool), width))
 
 
 def content_hash(content: bytes) -> str:

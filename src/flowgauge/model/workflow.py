@@ -20,11 +20,11 @@ Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 Positive = Annotated[float, Meta(gt=0)]
 
 
-class _Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Settings of every struct that a file declares."""
 
 
-class InputDecl(_Value, frozen=True):
+class InputDecl(Value, frozen=True):
     """One declared input of a workflow."""
 
     name: Annotated[Identifier, Meta(description="How templates name it: {{ inputs.NAME }}.")]
@@ -34,7 +34,7 @@ class InputDecl(_Value, frozen=True):
     default: Json | UnsetType = UNSET
 
 
-class Config(_Value, frozen=True):
+class Config(Value, frozen=True):
     """How models are called. A node's own config lies over the workflow's."""
 
     provider: Annotated[str, Meta(description="openai, anthropic, mock, … or part of model: provider/model.")] | None = None
@@ -76,7 +76,7 @@ FailureKind = Literal[
 ]  # fmt: skip
 
 
-class Retry(_Value, frozen=True):
+class Retry(Value, frozen=True):
     """How often a failed attempt is tried again, and how long between."""
 
     max: Annotated[int, Meta(ge=0, le=20, description="Further tries after the first.")] = 0
@@ -86,7 +86,7 @@ class Retry(_Value, frozen=True):
     repair: Annotated[str, Meta(description="An ai node that is given failing code and its error, and answers with better code.")] = ""
 
 
-class Node(_Value, frozen=True):
+class Node(Value, frozen=True):
     """What every kind of node has."""
 
     id: Annotated[Identifier, Meta(description="How other nodes name it: {{ nodes.ID.… }}.")] = ""
@@ -98,7 +98,7 @@ class Node(_Value, frozen=True):
     config: Config = Config()
 
 
-class Workflow(_Value, frozen=True):
+class Workflow(Value, frozen=True):
     """A whole definition. `nodes` holds the kinds of `flowgauge.nodes`."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,127}$")]

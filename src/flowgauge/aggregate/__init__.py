@@ -1,0 +1,1 @@
+"""Trials become benchmarks."""

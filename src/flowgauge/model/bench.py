@@ -1,0 +1,203 @@
+"""Benches: one target × configurations × cases × runs, and what came of them.
+
+A data set row, a state variant and a case with its own checks are one thing: a
+Case. A Trial is one cell of the matrix, run once; its run id is a stable hash
+of where it stands, the same in every process. A Benchmark is the stored
+aggregate of the trials of one configuration.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from flowgauge.model.play import CostSource, Failure
+from flowgauge.model.workflow import FailureKind, Json, Value
+
+TrialStatus = Literal["success", "failed", "timeout"]
+"""Of the target's run. Whether its answer was right is `passed`."""
+
+FailureCategory = FailureKind | Literal["wrong_answer", "check_error", "judge_error"]
+INFRASTRUCTURE: frozenset[str] = frozenset(
+    {
+        "rate_limited",
+        "provider_error",
+        "provider_rejected",
+        "connection",
+        "not_recorded",
+        "isolation",
+        "internal",
+        "cancelled",
+        "budget_exceeded",
+    }
+)
+"""Failures that say nothing about the target: of the provider, the network, the machine or us."""
+
+BenchStatus = Literal["running", "finished", "interrupted", "budget_exceeded"]
+
+
+class CheckSpec(Value, frozen=True):
+    """One check or scorer as a file declares it. `type` names a row of the table in `score`; the rest is its settings."""
+
+    type: Annotated[str, Meta(description="equals, contains, regex, json_path, json_schema, numeric, python, command, judge, …")]
+    name: Annotated[str, Meta(description="How reports call it; by default its type and path.")] = ""
+    path: Annotated[str, Meta(description="Which part of the result it looks at: output, output.label, nodes.classify.text, …")] = "output"
+    value: Annotated[Json, Meta(description="What is right; a template that may name {{ expected.… }} and {{ inputs.… }}.")] = None
+    options: Annotated[dict[str, Json], Meta(description="Settings of this type of check.")] = {}
+    weight: Annotated[float, Meta(ge=0)] = 1.0
+    required: Annotated[bool, Meta(description="Does the trial fail where this check does? A scorer only measures.")] = True
+    threshold: Annotated[float | None, Meta(description="A score below it does not pass.")] = None
+
+
+class Case(Value, frozen=True):
+    """One set of inputs with what is right for it."""
+
+    name: str
+    inputs: dict[str, Json] = {}
+    expected: dict[str, Json] = {}
+    """Gold: what a person says is right; checks name it as {{ expected.… }}."""
+    checks: tuple[CheckSpec, ...] = ()
+    """Besides the bench's own."""
+    runs: Annotated[int, Meta(ge=1)] | None = None
+    """Instead of the bench's."""
+    tags: dict[str, str] = {}
+
+
+class Configuration(Value, frozen=True):
+    """One way to run the target: what is laid over it."""
+
+    name: str
+    workflow_overrides: dict[str, Json] = {}
+    """{config: {…}, nodes: {id: {…}}} for a workflow; {config: {…}} is handed to any other target."""
+
+
+class Target(Value, frozen=True):
+    """What a trial calls. `content` is what makes two targets the same: it goes into the definition hash."""
+
+    kind: Literal["workflow", "python", "command", "http", "langgraph"]
+    reference: str
+    """A version sid, package.module:function, a command line, a URL."""
+    name: str
+    content: str = ""
+    """A version's hash, the source of a function's file, or the reference itself."""
+
+
+class Bench(Value, frozen=True):
+    """A whole definition, every default filled in."""
+
+    name: str
+    target: Target
+    configs: tuple[Configuration, ...]
+    cases: tuple[Case, ...]
+    checks: tuple[CheckSpec, ...] = ()
+    runs: Annotated[int, Meta(ge=1)] = 1
+    max_concurrent_runs: Annotated[int, Meta(ge=1)] = 5
+    seed: int = 0
+    limit: int | None = None
+    """Only the first so many cases were taken."""
+    cache: bool = False
+    budget_usd: Annotated[float, Meta(gt=0)] | None = None
+    timeout_s: Annotated[float, Meta(gt=0)] | None = None
+    """One trial at the most."""
+    tags: dict[str, str] = {}
+
+
+class PlannedTrial(msgspec.Struct, frozen=True):
+    """A trial to be run: where it stands, not yet what came of it."""
+
+    run_id: str
+    position: int
+    """In the order in which trials start."""
+    config: str
+    case: str
+    repetition: int
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a check said. `passed` None: it only measures. `score` None: it only decides."""
+
+    name: str
+    type: str
+    passed: bool | None = None
+    score: float | None = None
+    reason: str = ""
+    error: str = ""
+    """The check itself failed: neither passed nor not passed."""
+    votes: tuple[float, ...] = ()
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a target gave back for one trial, measured; not yet checked."""
+
+    status: TrialStatus
+    output: Json = None
+    nodes: dict[str, Json] = {}
+    """Outputs by node, of a workflow: checks may name them."""
+    started_at: int = 0
+    duration_ms: float = 0.0
+    """The target's own time: no queueing, back-off or scoring in it."""
+    queue_ms: float = 0.0
+    backoff_ms: float = 0.0
+    first_token_ms: float | None = None
+    retries: int = 0
+    tokens_prompt: int = 0
+    tokens_completion: int = 0
+    cost_usd: float | None = 0.0
+    cost_source: CostSource = "none"
+    model: str = ""
+    error: Failure | None = None
+    play_sid: str = ""
+    scores: dict[str, float] = {}
+    """What the target says about itself."""
+    repeated: int = 0
+    """How often the outside was called again because a process died."""
+    cached: bool = False
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One run as observed and checked. Never edited: a retry is another attempt in it."""
+
+    run_id: str
+    position: int
+    config: str
+    case: str
+    repetition: int
+    answer: Answer
+    passed: bool | None = None
+    """Did every required check pass? None: there was none, or one could not be made."""
+    failure_category: str = ""
+    """Empty on success; wrong_answer where the target ran and a check did not pass."""
+    scores: dict[str, float] = {}
+    checks: tuple[CheckResult, ...] = ()
+    score_ms: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Ran, and was not found wrong: what success rates count."""
+        return self.answer.status == "success" and self.passed is not False
+
+
+class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A bench in the store."""
+
+    uid: str
+    """Random: two stores can be merged."""
+    bench_id: str
+    """<name>-<hash>-<counter>: what people type."""
+    name: str
+    definition_hash: str
+    counter: int
+    status: BenchStatus
+    definition: Bench
+    total: int
+    owner_sid: str = ""
+    created_at: int = 0
+    finished_at: int = 0
+    duration_ms: float = 0.0
+    interruptions: int = 0
+    commit: str = ""
+    machine: str = ""
+    price_table: str = ""
+    trace_id: str = ""

@@ -1,0 +1,1 @@
+"""Nouns become ordered trials with run ids."""

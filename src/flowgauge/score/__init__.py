@@ -1,0 +1,1 @@
+"""Checks and judges: what makes a run right."""

@@ -1,0 +1,1 @@
+"""Maths on numbers only; knows no noun of ours."""

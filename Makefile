@@ -13,7 +13,7 @@ test: $(VENV)/test.stamp
 	$(BIN)/pytest --cov --cov-report=term:skip-covered
 
 soak: $(VENV)/test.stamp
-	$(BIN)/pytest -m soak -n 2 --timeout 3600 -rA
+	FLOWGAUGE_SOAK=1 $(BIN)/pytest -m 'soak or property' -n 2 --timeout 3600 -rP
 
 check: $(VENV)/test.stamp
 	$(BIN)/ruff check .

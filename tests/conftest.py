@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
 import warnings
@@ -11,12 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from flowgauge.model.redaction import redactor
 from flowgauge.store import open_store
 
 if TYPE_CHECKING:
     from flowgauge.store.store import Store
+
+settings.register_profile("ci", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=5000)
+settings.load_profile("soak" if os.environ.get("FLOWGAUGE_SOAK") else "ci")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Property tests can be asked for by marker: `make soak` gives them many more examples."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("property")
 
 
 @pytest.fixture(scope="session")

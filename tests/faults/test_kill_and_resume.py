@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -97,7 +98,8 @@ def kill_at_random_moments(store_url: str, tmp_path: Path, output: object, count
             time.sleep(0.002)
         time.sleep(chance.uniform(0.0, 0.25))
         assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it may have ended before its moment came
+            os.kill(process.pid, signal.SIGKILL)
         process.join()
         found.append(check_resumed(db, log, output))
     return found

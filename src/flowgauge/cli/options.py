@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
 
 def read_inputs_file(path: Path) -> dict[str, Any]:
     """An object of input values from a YAML or JSON file."""
-    from flowgauge.define.document import read_document
+    from flowgauge.documents.document import read_document
     from flowgauge.model.problem import Problem
 
     value = read_document(path).value

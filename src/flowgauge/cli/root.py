@@ -18,19 +18,22 @@ from flowgauge._version import __version__
 INTERRUPTED = 130
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("init", "Start a project: a first workflow and where to go from it."),
-    "demo": ("demo", "Show the main job, offline, in a few seconds."),
+    "init": ("init", "Put a first workflow into FOLDER (default: here)."),
+    "demo": ("demo", "Show the main job, offline, in a few seconds: plays of two versions, measured and stored."),
     "doctor": ("doctor", "What is installed, which keys are set, is the store well."),
-    "validate": ("validate", "Check workflow files and list every mistake."),
+    "validate": ("validate", "Check workflow FILES and list every mistake."),
     "schema": ("schema", "Print the JSON Schema of a file format."),
-    "run": ("run", "Run a workflow and show every node's time, tokens and cost."),
+    "run": ("run", "Run TARGET: a workflow file, or the name or sid of a stored workflow."),
     "workflow": ("workflow", "Stored workflows and their versions."),
     "example": ("example", "Stored inputs for a workflow."),
     "play": ("play", "Plays: list, show, cancel, resume."),
-    "models": ("models", "Models with a known price."),
-    "mock-server": ("mock_server", "Serve the mock provider over HTTP on loopback."),
+    "models": ("models", "List models with a known price, in USD per million tokens."),
+    "mock-server": (
+        "mock_server",
+        "Serve the mock provider on loopback, as OpenAI (/v1/chat/completions) and as Anthropic (/v1/messages).",
+    ),
     "store": ("store", "The database: info, backup, prune, vacuum, export, import."),
-    "completion": ("completion", "Print a shell completion script."),
+    "completion": ("completion", "Print a completion script for SHELL."),
 }
 
 

@@ -86,8 +86,20 @@ async def _execute(node: CommandNode, argv: list[str], stdin: str, context: Cont
 @contextlib.asynccontextmanager
 async def _started(node: CommandNode, argv: list[str], stdin: str) -> AsyncIterator[_Program]:
     """A program under way; at the end of the block nothing of its group is."""
+    starting = asyncio.ensure_future(_start(node, argv))
     try:
-        transport, program = await asyncio.get_running_loop().subprocess_exec(
+        # Not cancelled with us: what is half started could not be killed as a group.
+        await asyncio.wait([starting])
+        program = starting.result()
+        program.feed(stdin.encode(errors="surrogateescape"))
+        yield program
+    finally:
+        await asyncio.shield(asyncio.ensure_future(_end(starting)))
+
+
+async def _start(node: CommandNode, argv: list[str]) -> _Program:
+    try:
+        _, program = await asyncio.get_running_loop().subprocess_exec(
             lambda: _Program(node.max_bytes),
             *argv,
             cwd=node.cwd or None,
@@ -96,14 +108,13 @@ async def _started(node: CommandNode, argv: list[str], stdin: str) -> AsyncItera
         )
     except (OSError, ValueError) as error:
         raise _cannot_start(argv[0], error) from error
-    try:
-        program.feed(stdin.encode(errors="surrogateescape"))
-        yield program
-    finally:
-        program.kill_group()
-        # Shielded: the end of a killed group is near, and a second cancellation must not leave a zombie.
-        await asyncio.shield(asyncio.ensure_future(program.drained()))
-        transport.close()
+    return program
+
+
+async def _end(starting: asyncio.Future[_Program]) -> None:
+    await asyncio.wait([starting])
+    if starting.exception() is None:
+        await starting.result().end()
 
 
 class _Program(asyncio.SubprocessProtocol):
@@ -151,9 +162,12 @@ class _Program(asyncio.SubprocessProtocol):
         with contextlib.suppress(ProcessLookupError):  # all of it has ended by itself
             os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
-    async def drained(self) -> None:
+    async def end(self) -> None:
+        """Kill what is left of the group, take what it still wrote, close the pipes."""
+        self.kill_group()
         await self.exited
         await asyncio.wait([self._lost], timeout=DRAIN_S)
+        self._transport.close()
 
 
 def _cannot_start(program: str, error: Exception) -> Failed:

@@ -24,6 +24,8 @@ from flowgauge.nodes.together import first_error
 from flowgauge.nodes.tools import McpServer
 
 PASSED_ON = ("PATH", "HOME", "LANG")
+CONNECT_S = 30.0
+"""A server may take its time to start, whatever its tools are given."""
 MOST_PAGES = 100
 Use = Callable[[dict[str, Json]], Awaitable[str]]
 
@@ -69,9 +71,7 @@ class _Link:
         cursor = None
         for _ in range(MOST_PAGES):
             page = await self._answered("connection", client.list_tools(cursor=cursor))
-            specs += [
-                ToolSpec(name=tool.name, description=tool.description or "", parameters=dict(tool.input_schema)) for tool in page.tools
-            ]
+            specs += map(_spec, page.tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
@@ -88,14 +88,15 @@ class _Link:
             raise fail("tool_error", text or f"{name} failed.")
         return text
 
-    async def _answered(self, kind: Any, work: Awaitable[Any]) -> Any:
-        limit = asyncio.timeout(self._timeout_s)
+    async def _answered(self, kind: Any, work: Awaitable[Any], least_s: float = 0.0) -> Any:
+        within_s = max(self._timeout_s, least_s)
+        limit = asyncio.timeout(within_s)
         try:
             async with limit:
                 return await work
         except Exception as error:  # the client raises whatever its transport does
             if limit.expired():
-                raise fail(kind, f"The MCP server {self.name} did not answer within {self._timeout_s:g} s.") from error
+                raise fail(kind, f"The MCP server {self.name} did not answer within {within_s:g} s.") from error
             raise fail(kind, f"The MCP server {self.name}: {_words(error)}") from error
 
     async def _connected(self) -> Any:
@@ -116,7 +117,7 @@ class _Link:
             program, *arguments = self._server.command
             target = stdio_client(StdioServerParameters(command=program, args=arguments, env=environment), errlog=said)
         try:
-            return await self._answered("connection", self._stack.enter_async_context(Client(target)))
+            return await self._answered("connection", self._stack.enter_async_context(Client(target)), CONNECT_S)
         except Failed as error:
             raise fail("connection", error.failure.message, detail=_tail(said)) from error
 

@@ -25,6 +25,8 @@ DEFAULT_RETRIES = 2
 """Further tries of a node that calls out, where neither it nor the config says."""
 _OWN = ("timeout_s", "budget_usd", "max_concurrent_nodes", "on_node_failure")
 """Config keys that are about one workflow as a whole: workflows inside it do not inherit them."""
+_WHO = ("provider", "model", "base_url", "api_key_env", "extra")
+"""Config keys that belong together: whoever names a model of its own must not send it to another's address."""
 _PLAIN = Config()
 
 
@@ -32,11 +34,14 @@ class Vertex:
     """One node, ready to run."""
 
     __slots__ = (
-        "body", "config", "dependents", "embedded", "fields", "helper", "id", "kind", "needs", "node", "retry", "timeout_s", "when",
+        "body", "config", "dependents", "embedded", "fields", "helper", "id", "kind", "needs", "node", "over", "retry", "timeout_s", "when",
     )  # fmt: skip
 
-    def __init__(self, node: Node, config: Config, needs: tuple[str, ...] = (), dependents: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, node: Node, config: Config, needs: tuple[str, ...] = (), dependents: tuple[str, ...] = (), *, over: Config = _PLAIN
+    ) -> None:
         self.id = node.id
+        self.over = over
         self.node = node
         self.kind: Kind = kind_of(node)
         self.needs = needs
@@ -46,8 +51,10 @@ class Vertex:
         self.retry = _retry(node, self.kind, self.config)
         self.when: Condition | None = parse_condition(node.when) if node.when else None
         self.fields: tuple[tuple[str, Compiled], ...] = _fields(node, self.kind)
-        self.body: Vertex | None = Vertex(node_from_value(getattr(node, self.kind.body)), self.config) if self.kind.body else None
-        self.embedded: dict[str, Graph] = {key: Graph(workflow, self.config) for key, workflow in _embedded(node).items()}
+        self.body: Vertex | None = (
+            Vertex(node_from_value(getattr(node, self.kind.body)), self.config, over=over) if self.kind.body else None
+        )
+        self.embedded: dict[str, Graph] = {key: Graph(workflow, self.config, over) for key, workflow in _embedded(node).items()}
         self.helper: Vertex | None = None
         """The node on call for repairs."""
 
@@ -85,14 +92,16 @@ class Graph:
 
     __slots__ = ("config", "config_values", "on_call", "output", "roots", "vertices", "workflow")
 
-    def __init__(self, workflow: Workflow, outer: Config = _PLAIN) -> None:
+    def __init__(self, workflow: Workflow, outer: Config = _PLAIN, over: Config = _PLAIN) -> None:
+        """`outer` is what the workflow around this one says, `over` what the play lays over all of them."""
         edges = topology(workflow.nodes)
         dependents = edges.dependents()
         self.workflow = workflow
-        self.config = workflow.config.over(_inherited(outer))
+        self.config = over.over(workflow.config.over(_inherited(outer, workflow.config)))
+        inner = _without(over, _OWN)
         self.config_values: dict[str, Json] = {name: getattr(self.config, name) for name in Config.__struct_fields__}
         self.vertices: dict[str, Vertex] = {
-            node.id: Vertex(node, self.config, edges.needs[node.id], tuple(dependents[node.id])) for node in workflow.nodes
+            node.id: Vertex(node, self.config, edges.needs[node.id], tuple(dependents[node.id]), over=inner) for node in workflow.nodes
         }
         for vertex in self.vertices.values():
             vertex.link(self.vertices)
@@ -101,19 +110,22 @@ class Graph:
         self.output: Compiled | None = None if workflow.output is None else compile_value(workflow.output)
 
 
-def _inherited(outer: Config) -> Config:
-    """How models are called, but not what bounds the outer workflow itself."""
-    return outer if outer is _PLAIN else msgspec.structs.replace(outer, **dict.fromkeys(_OWN, None))
+def _inherited(outer: Config, own: Config) -> Config:
+    """How models are called, but not what bounds the outer workflow itself, and not whom to call where that is said inside."""
+    if outer is _PLAIN:
+        return outer
+    return _without(outer, (*_OWN, *_WHO) if own.provider or own.model else _OWN)
+
+
+def _without(config: Config, keys: tuple[str, ...]) -> Config:
+    return config if config is _PLAIN else msgspec.structs.replace(config, **dict.fromkeys(keys, None))
 
 
 @functools.lru_cache(maxsize=256)
 def compiled(content: bytes, config: bytes = b"") -> Graph:
-    """The graph of a stored version, with a play's own config laid over the workflow's."""
-    workflow = read_workflow(content)
-    if config:
-        over: Config = msgspec.json.decode(config, type=Config)
-        workflow = msgspec.structs.replace(workflow, config=over.over(workflow.config))
-    return Graph(workflow)
+    """The graph of a stored version, with a play's own config laid over it and over every workflow inside."""
+    over = msgspec.json.decode(config, type=Config) if config else _PLAIN
+    return Graph(read_workflow(content), over=over)
 
 
 def with_config(content: bytes, config: dict[str, Any]) -> Graph:

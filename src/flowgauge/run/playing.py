@@ -110,7 +110,7 @@ class Playing:
             workflow = self._workflows.get(reference)
             if workflow is None:
                 raise fail("sub_workflow", f"There is no stored workflow '{reference}'. Save it first: flowgauge workflow save FILE")
-            graph = self._resolved[reference, vertex] = Graph(workflow, vertex.config)
+            graph = self._resolved[reference, vertex] = Graph(workflow, vertex.config, vertex.over)
         return graph
 
     def note_isolation(self, tier: str) -> None:

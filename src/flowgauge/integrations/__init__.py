@@ -1,0 +1,1 @@
+"""What connects us with others, each behind its extra: OpenTelemetry, pytest."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from flowgauge.define.inputs import check_inputs, parse_assignments
+from flowgauge.define.inputs import parse_assignments
 from flowgauge.errors import BadInputs
 from flowgauge.model.workflow import InputDecl, Workflow
+from flowgauge.nodes.inputs import checked_inputs
 
 WORKFLOW = Workflow(
     name="w",
@@ -24,7 +25,7 @@ WORKFLOW = Workflow(
 
 
 def test_defaults_are_filled_in_and_optional_inputs_are_null() -> None:
-    assert check_inputs(WORKFLOW, {"text": "t"}) == {"text": "t", "count": 1, "ratio": None, "flag": False, "data": None, "items": None}
+    assert checked_inputs(WORKFLOW, {"text": "t"}) == {"text": "t", "count": 1, "ratio": None, "flag": False, "data": None, "items": None}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_defaults_are_filled_in_and_optional_inputs_are_null() -> None:
     ],
 )
 def test_what_fits(name: str, value: Any, expected: Any) -> None:
-    checked = check_inputs(WORKFLOW, {"text": "t", name: value})
+    checked = checked_inputs(WORKFLOW, {"text": "t", name: value})
     assert checked[name] == expected
     assert type(checked[name]) is type(expected)
 
@@ -60,12 +61,12 @@ def test_what_fits(name: str, value: Any, expected: Any) -> None:
 )
 def test_what_does_not_fit(name: str, value: Any) -> None:
     with pytest.raises(BadInputs, match=f"{name}: Expected an?"):
-        check_inputs(WORKFLOW, {"text": "t", name: value})
+        checked_inputs(WORKFLOW, {"text": "t", name: value})
 
 
 def test_every_misfit_is_listed_at_once() -> None:
     with pytest.raises(BadInputs) as caught:
-        check_inputs(WORKFLOW, {"count": "x", "txet": "t"})
+        checked_inputs(WORKFLOW, {"count": "x", "txet": "t"})
     assert caught.value.problems == (
         "txet: There is no such input. Did you mean 'text'?",
         "text: It is required and was not given. Give text=…, a string.",

@@ -225,7 +225,7 @@ def test_workflow_as_a_tool() -> None:
 def test_workflow_tool_with_inputs_that_do_not_fit_tells_the_model() -> None:
     tool = {"name": "square", "workflow": "x", "definition": SQUARE}
     played = run(ask(tools=[tool]), answers=[Script(match="", turns=(calls("square", n="five"), Turn(text="ok")))])
-    assert "expected an integer" in played.stage.model.requests[1].messages[-1].text
+    assert "Expected an integer" in played.stage.model.requests[1].messages[-1].text
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

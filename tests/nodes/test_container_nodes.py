@@ -134,8 +134,8 @@ def test_workflow_by_name_as_pinned() -> None:
 def test_inputs_of_a_workflow_that_do_not_fit_are_all_named() -> None:
     error = run({"nodes": [sub(id="s", **{"with": {"x": "one", "y": 2}})]}).error
     assert error.kind == "sub_workflow"
-    assert "x: expected an integer" in error.message
-    assert "y: there is no such input" in error.message
+    assert "x: Expected an integer" in error.message
+    assert "y: There is no such input" in error.message
 
 
 def test_failure_inside_a_workflow_names_the_inner_node() -> None:

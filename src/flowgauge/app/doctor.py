@@ -74,11 +74,12 @@ def _keys(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _isolation() -> list[Finding]:
-    from flowgauge.sandbox import landlock_abi
+    from flowgauge.sandbox import gaps, landlock_abi
 
     abi = landlock_abi()
     detail = f"landlock (kernel interface {abi})" if abi else "process only: faults are contained, secrets are not guarded"
-    return [Finding(area="isolation", name="python nodes", ok=abi > 0, detail=detail)]
+    open_ways = gaps("landlock" if abi else "process")
+    return [Finding(area="isolation", name="python nodes", ok=abi > 0, detail="; ".join((detail, *open_ways)))]
 
 
 def _prices() -> list[Finding]:

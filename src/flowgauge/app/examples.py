@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flowgauge.errors import BadInputs
 from flowgauge.model.workflow import Example, Json
 from flowgauge.nodes.codec import read_workflow
-from flowgauge.nodes.inputs import fit
+from flowgauge.nodes.inputs import misfit
 
 if TYPE_CHECKING:
     from flowgauge.store.store import Store
@@ -31,7 +31,7 @@ def add_example(
     warnings = [f"{key} is no input of {record.name} and was dropped." for key in (*values, *said) if key not in declared]
     known = {key: value for key, value in values.items() if key in declared}
     known |= parse_assignments(definition, [pair for key, pair in said.items() if key in declared])
-    problems = [problem for key, value in known.items() if (problem := fit(declared[key], value)[0])]
+    problems = [problem for key, value in known.items() if (problem := misfit(declared[key], value))]
     if problems:
         raise BadInputs(f"workflow '{record.name}'", problems)
     return store.add_example(record.sid, name, known, description=description, workflow_version_sid=version.sid), warnings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,10 +11,11 @@ import msgspec
 from flowgauge.app.pins import pin, pinned, references
 from flowgauge.errors import Conflict, NotFound
 from flowgauge.model.ids import PLAY, new_sid
-from flowgauge.model.play import FINISHED, Failure, Play
+from flowgauge.model.play import FINISHED, Failure, NodeRun, Play
 from flowgauge.model.workflow import Json, WorkflowVersion
 from flowgauge.nodes.inputs import checked_inputs
 from flowgauge.run.graph import with_config
+from flowgauge.run.history import History
 
 if TYPE_CHECKING:
     from flowgauge.app.workspace import Workspace
@@ -76,11 +77,25 @@ def cancel_play(store: Store, sid: str) -> str:
     if play.status in FINISHED:
         return f"Play {play.sid} has ended already: {play.status}."
     if store.claim_play(play.sid, ""):
-        failure = Failure(kind="cancelled", message="The play was cancelled after its owner was gone.")
-        store.journal.play_finished(msgspec.structs.replace(play, status="cancelled", error=failure, owner_sid="")).wait()
+        store.journal.play_finished(_abandoned(play, store.get_node_runs(play.sid))).wait()
         return f"Play {play.sid} is cancelled; nobody was running it."
     store.request_cancel(play.sid)
     return f"Play {play.sid} will be stopped by {owner_words(store, play)}."
+
+
+def _abandoned(play: Play, runs: Sequence[NodeRun]) -> Play:
+    """A play that nobody finishes, with what its stored nodes have spent."""
+    spent = History(runs).usage
+    return msgspec.structs.replace(
+        play,
+        status="cancelled",
+        owner_sid="",
+        error=Failure(kind="cancelled", message="The play was cancelled after its owner was gone."),
+        tokens_prompt=spent.tokens_prompt,
+        tokens_completion=spent.tokens_completion,
+        cost_usd=spent.cost_usd,
+        cost_source=spent.cost_source,
+    )
 
 
 def find_play(store: Store, sid: str) -> Play:

@@ -36,6 +36,7 @@ class Workspace(msgspec.Struct, frozen=True):
     services: ProcessServices
     engine: Engine
     owner: Owner
+    warnings: tuple[str, ...] = ()
 
 
 @contextlib.asynccontextmanager
@@ -46,19 +47,29 @@ async def open_workspace(
     from flowgauge.providers.gateway import LiveGateway
 
     with open_tape(record, replay) as tape, opened_store(db) as store:
+        check_settings()
         gateway = LiveGateway()
         services = ProcessServices(gateway, tape, isolation=isolation)
         engine = Engine(services, store.journal)
         owner = await asyncio.to_thread(store.register_owner, LEASE_S)
         keeper = asyncio.create_task(_keep(store, engine, owner))
         try:
-            yield Workspace(store=store, services=services, engine=engine, owner=owner)
+            yield Workspace(store=store, services=services, engine=engine, owner=owner, warnings=tuple(getattr(tape, "warnings", ())))
         finally:
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
             await services.close()
             await gateway.close()
             await asyncio.to_thread(store.release_owner, owner.sid)
+
+
+def check_settings() -> None:
+    """Read the settings that the environment names, so that a mistake in one is told before anything runs."""
+    from flowgauge.providers.limits import settings
+    from flowgauge.providers.prices import table
+
+    settings.shared()
+    table.table()
 
 
 @contextlib.contextmanager
@@ -79,7 +90,8 @@ def open_tape(record: Path | None, replay: Path | None) -> Iterator[Tape]:
     from flowgauge.providers.recordings import tapes
 
     if replay is not None:
-        yield tapes.Replayer(replay)
+        with tapes.Replayer(replay) as replayer:
+            yield replayer
     elif record is not None:
         with tapes.Recorder(record) as recorder:
             yield recorder

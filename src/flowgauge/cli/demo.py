@@ -12,7 +12,10 @@ from flowgauge.cli.options import db_option
 @click.command("demo")
 @db_option
 def command(db: str | None) -> int:
-    """Show the main job, offline, in a few seconds: plays of two versions, measured and stored."""
+    """Show the main job, offline, in a few seconds.
+
+    Plays of two versions of a workflow on the mock models, measured and stored.
+    """
     return asyncio.run(_demo(db))
 
 

@@ -14,7 +14,10 @@ import click
 @click.option("--port", default=8322, show_default=True, type=click.IntRange(0, 65535), help="0 picks a free one.")
 @click.option("--profiles", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="YAML with further mock profiles.")
 def command(host: str, port: int, profiles: Path | None) -> None:
-    """Serve the mock provider on loopback, as OpenAI (/v1/chat/completions) and as Anthropic (/v1/messages)."""
+    """Serve the mock provider on loopback, as OpenAI and as Anthropic.
+
+    OpenAI's dialect is at /v1/chat/completions and /v1/models, Anthropic's at /v1/messages.
+    """
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(host, port, profiles))
 

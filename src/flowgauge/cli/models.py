@@ -22,4 +22,4 @@ def command(filter_text: str, as_json: bool) -> None:
         print_json({"price_table": table.label, "models": rows})
         return
     show(price_table(rows))
-    click.echo(f"{len(rows)} models · {table.label}", err=True)
+    click.echo(f"{len(rows)} {'model' if len(rows) == 1 else 'models'} · {table.label}", err=True)

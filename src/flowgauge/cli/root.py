@@ -19,19 +19,16 @@ INTERRUPTED = 130
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "Put a first workflow into FOLDER (default: here)."),
-    "demo": ("demo", "Show the main job, offline, in a few seconds: plays of two versions, measured and stored."),
+    "demo": ("demo", "Show the main job, offline, in a few seconds."),
     "doctor": ("doctor", "What is installed, which keys are set, is the store well."),
     "validate": ("validate", "Check workflow FILES and list every mistake."),
     "schema": ("schema", "Print the JSON Schema of a file format."),
-    "run": ("run", "Run TARGET: a workflow file, or the name or sid of a stored workflow."),
+    "run": ("run", "Run a workflow and show every node's time, tokens and cost."),
     "workflow": ("workflow", "Stored workflows and their versions."),
     "example": ("example", "Stored inputs for a workflow."),
     "play": ("play", "Plays: list, show, cancel, resume."),
     "models": ("models", "List models with a known price, in USD per million tokens."),
-    "mock-server": (
-        "mock_server",
-        "Serve the mock provider on loopback, as OpenAI (/v1/chat/completions) and as Anthropic (/v1/messages).",
-    ),
+    "mock-server": ("mock_server", "Serve the mock provider on loopback, as OpenAI and as Anthropic."),
     "store": ("store", "The database: info, backup, prune, vacuum, export, import."),
     "completion": ("completion", "Print a completion script for SHELL."),
 }
@@ -71,7 +68,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "FLOWGAUGE", "max_content_width": 110}
 )
-@click.version_option(__version__, prog_name="flowgauge")
+@click.version_option(__version__, prog_name="flowgauge", allow_from_autoenv=False)
 def cli() -> None:
     """Measure AI workflows, compare versions, and decide with the measurements.
 

@@ -34,7 +34,9 @@ ISOLATION = click.Choice(["auto", "landlock", "process"])
 @json_option
 @db_option
 def command(**options: Any) -> int:
-    """Run TARGET: a workflow file, or the name or sid of a stored workflow.
+    """Run a workflow and show every node's time, tokens and cost.
+
+    TARGET is a workflow file, or the name or sid of a stored workflow.
 
     Exit code: 0 success, 1 the play failed or timed out, 2 bad file or inputs, 4 budget exhausted, 130 interrupted.
     """
@@ -51,7 +53,7 @@ async def _run(options: dict[str, Any]) -> int:
         options["db"], isolation=options["isolation"], record=options["record"], replay=options["replay"]
     ) as workspace:
         saved = find_target(workspace.store, options["target"], options["version"])
-        for warning in saved.warnings:
+        for warning in (*workspace.warnings, *saved.warnings):
             click.echo(f"warning: {warning}", err=True)
         play = await _play(workspace, saved, options)
         runs = workspace.store.get_node_runs(play.sid)

@@ -50,7 +50,7 @@ def backup(path: Path, db: str | None) -> None:
 @json_option
 @db_option
 def prune(keep: int | None, days: float | None, dry_run: bool, as_json: bool, db: str | None) -> None:
-    """Delete old plays. A running play and a baseline always stay."""
+    """Delete old plays. A running play always stays."""
     from flowgauge.app.workspace import opened_store
 
     if (keep is None) == (days is None):

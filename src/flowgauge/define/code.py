@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from flowgauge.define.wording import did_you_mean
+from flowgauge.lang.wording import did_you_mean
 
 
 class Flaw(msgspec.Struct, frozen=True):

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from flowgauge.define.references import Names
-from flowgauge.define.wording import did_you_mean
 from flowgauge.documents.document import Way
 from flowgauge.documents.findings import Findings
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.nodes.table import NODES
 from flowgauge.nodes.topology import Topology, find_cycle
 

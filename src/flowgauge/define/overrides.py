@@ -13,12 +13,12 @@ import msgspec
 
 from flowgauge.define.fields import bare, field_names
 from flowgauge.define.inputs import read_json
-from flowgauge.define.wording import did_you_mean
 from flowgauge.define.workflow import checked
 from flowgauge.documents.document import Way, spell_way
 from flowgauge.documents.findings import Findings
 from flowgauge.documents.tree import Place, plain
 from flowgauge.errors import BadFile
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.problem import Problem
 from flowgauge.model.workflow import Config, Json, Workflow
 from flowgauge.nodes.codec import workflow_to_value

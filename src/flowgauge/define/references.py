@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from flowgauge.define.fields import field_names
-from flowgauge.define.wording import did_you_mean
 from flowgauge.documents.document import Way
 from flowgauge.documents.findings import Findings
 from flowgauge.lang.condition import parse_condition
 from flowgauge.lang.path import MAP_ROOTS, REPAIR_ROOTS, ROOTS, ExpressionError, Path
 from flowgauge.lang.template import OPEN, parse_template
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.workflow import Config
 from flowgauge.nodes.kind import Kind
 from flowgauge.nodes.table import NODES

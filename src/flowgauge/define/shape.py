@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from flowgauge.define.fields import Struct, field_names, struct_at
-from flowgauge.define.wording import did_you_mean, fault_in_words
+from flowgauge.define.wording import fault_in_words
 from flowgauge.documents.document import Way
 from flowgauge.documents.findings import Findings
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.workflow import Config, Workflow
 from flowgauge.nodes.table import NODES
 

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from flowgauge.define.code import find_flaw
-from flowgauge.define.wording import did_you_mean
 from flowgauge.documents.document import Way, read_text
 from flowgauge.documents.findings import Findings
 from flowgauge.errors import BadFile
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.nodes.table import NODES
 
 _PATH_STARTS = ("./", "../", "/")

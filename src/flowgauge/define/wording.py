@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from flowgauge.lang.path import kind_of
+from flowgauge.lang.wording import shown
 
 Words = tuple[str, str]
 """What is wrong, and the remedy."""
-
-MOST_NAMES = 100
-"""Looking for the nearest of more names would cost more than it helps."""
 
 _EXPECTED = {
     "string_type": "text",
@@ -35,16 +32,6 @@ _LIMITS = {
 }
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known word, or all of them."""
-    names = list(known)
-    near = difflib.get_close_matches(word, names[:MOST_NAMES], n=1, cutoff=0.6)
-    if near:
-        return f"Did you mean '{near[0]}'?"
-    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    return f"Known are {shown}." if names else "There are none."
-
-
 def fault_in_words(kind: str, value: Any, context: Mapping[str, Any]) -> Words:
     """A fault that pydantic found, but for unknown and missing keys."""
     if kind == "literal_error":
@@ -59,17 +46,6 @@ def fault_in_words(kind: str, value: Any, context: Mapping[str, Any]) -> Words:
     if kind == "too_short":
         return "Nothing is listed.", f"List at least {context.get('min_length')}."
     return f"{shown(value)} does not fit ({kind.replace('_', ' ')}).", ""
-
-
-def shown(value: Any) -> str:
-    """A value, short enough for a message."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f"'{value[:40]}…'" if len(value) > 40 else f"'{value}'"
-    if isinstance(value, (int, float)):
-        return str(value)
-    return kind_of(value)
 
 
 def _choice(value: Any, expected: str) -> Words:

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from flowgauge.define.graph import check_graph
-from flowgauge.define.inputs import FITS, fits
 from flowgauge.define.references import Names, check_node_references, check_output_references
 from flowgauge.define.shape import check_nodes_shape, check_top_shape
 from flowgauge.define.sources import Neighbours, embed_sources
@@ -25,6 +24,7 @@ from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 from flowgauge.model.workflow import Workflow
 from flowgauge.nodes.codec import node_from_value, workflow_from_value, workflow_to_value
+from flowgauge.nodes.inputs import FITS, fits
 from flowgauge.nodes.table import NODES
 
 _NOWHERE = Place(0)

@@ -1,74 +1,83 @@
-"""Input values held against their declarations.
+"""Input values held to their declarations and filled with defaults.
 
-All that is wrong is said at once. A whole number given as 3.0 is an integer; a
-boolean is none. Missing inputs take their defaults; without one they are null.
+Every misfit is listed in one BadInputs. A boolean is no number; a number
+without a fraction (3.0) is an integer and becomes one; null means not given, so
+the default stands, and an optional input without one is null.
 """
 
 from __future__ import annotations
 
-import difflib
+import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from msgspec import UNSET
+import msgspec
 
 from flowgauge.errors import BadInputs
+from flowgauge.lang.wording import did_you_mean, shown
 from flowgauge.model.workflow import InputDecl, InputType, Json, Workflow
 
-_FITS: dict[InputType, Callable[[Any], bool]] = {
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+FITS: dict[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer())),
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and float(value).is_integer(),
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list | tuple),
+    "array": lambda value: isinstance(value, (list, tuple)),
+}
+REMEDIES: dict[InputType, str] = {
+    "string": "Give text.",
+    "number": "Give a number such as 1.5.",
+    "integer": "Give a whole number such as 3.",
+    "boolean": "Give true or false.",
+    "object": 'Give an object such as {"a": 1}.',
+    "array": "Give an array such as [1, 2].",
 }
 
 
+def fits(value: Json, kind: str) -> bool:
+    """Is the value of the declared type?"""
+    return FITS[kind](value)
+
+
 def checked_inputs(workflow: Workflow, values: Mapping[str, Json]) -> dict[str, Json]:
-    """The values with defaults filled in. Raises BadInputs that lists everything that does not fit."""
+    """Every declared input with its value; raises BadInputs with all that does not fit."""
     declared = {item.name: item for item in workflow.inputs}
-    problems = [_unknown(name, declared) for name in values if name not in declared]
+    problems = [f"{name}: There is no such input. {did_you_mean(name, declared)}" for name in values if name not in declared]
     result: dict[str, Json] = {}
-    for item in workflow.inputs:
-        if item.name in values:
-            problem, result[item.name] = fit(item, values[item.name])
-            problems += [problem] if problem else []
-        elif item.default is not UNSET:
-            result[item.name] = item.default
-        elif item.required:
-            problems.append(f"{item.name}: missing. It is a required {item.type}.{_about(item)}")
+    for name, item in declared.items():
+        value = values.get(name)
+        if value is None:
+            problems += _absent(item, result)
+        elif problem := misfit(item, value):
+            problems.append(problem)
         else:
-            result[item.name] = None
+            result[name] = int(value) if item.type == "integer" else value
     if problems:
         raise BadInputs(f"workflow '{workflow.name}'", problems)
     return result
 
 
-def fit(item: InputDecl, value: Json) -> tuple[str, Json]:
-    """(what is wrong or nothing, the value as the type has it)."""
-    if value is None and not item.required:
-        return "", None
-    if not _FITS[item.type](value):
-        return f"{item.name}: expected {_article(item.type)}, got {_spoken(value)}.", value
-    return "", int(value) if item.type == "integer" else value
+def misfit(item: InputDecl, value: Json) -> str:
+    """What is wrong with a value, or nothing."""
+    if fits(value, item.type):
+        return ""
+    return f"{item.name}: Expected {_article(item.type)}, not {shown(value)}. {REMEDIES[item.type]}"
 
 
-def _unknown(name: str, declared: Mapping[str, InputDecl]) -> str:
-    close = difflib.get_close_matches(name, declared, n=1)
-    hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(declared) or 'none'}."
-    return f"{name}: there is no such input. {hint}"
+def _absent(item: InputDecl, result: dict[str, Json]) -> list[str]:
+    if item.default is not msgspec.UNSET:
+        result[item.name] = item.default
+    elif item.required:
+        return [f"{item.name}: It is required and was not given. Give {item.name}=…, {_article(item.type)}."]
+    else:
+        result[item.name] = None
+    return []
 
 
-def _about(item: InputDecl) -> str:
-    return f" ({item.description})" if item.description else ""
-
-
-def _article(name: str) -> str:
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
-
-
-def _spoken(value: Json) -> str:
-    kinds = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
-    shown = repr(value) if not isinstance(value, str) else f"'{value}'"
-    return f"the {kinds.get(type(value), type(value).__name__)} {shown[:60]}"
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"

@@ -94,7 +94,7 @@ def summary_line(play: Play) -> Text:
         parts.append(f"{words.tokens(play.tokens_prompt, play.tokens_completion)} tokens")
     if play.cost_source != "none":
         source = ", ".join(filter(None, (play.cost_source, play.price_table)))
-        parts.append(f"{words.cost(play.cost_usd, play.cost_source)} ({source})")
+        parts.append(f"{words.cost(play.cost_usd, 'computed')} ({source})" if play.cost_usd is not None else f"$0 ({source})")
     if play.retries:
         parts.append(f"{play.retries} {'retry' if play.retries == 1 else 'retries'}")
     if play.isolation:

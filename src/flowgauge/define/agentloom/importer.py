@@ -17,10 +17,10 @@ import msgspec
 from flowgauge.define.agentloom.state import State, Step
 from flowgauge.define.agentloom.text import Rewriter
 from flowgauge.define.agentloom.tools import Sandbox, import_tool, read_sandbox
-from flowgauge.define.wording import did_you_mean
 from flowgauge.documents.document import Way, scan_document
 from flowgauge.documents.findings import Findings
 from flowgauge.errors import BadFile
+from flowgauge.lang.wording import did_you_mean
 
 MOST_STEPS = 500
 _TOP_KEYS = ("name", "version", "description", "config", "state", "state_schema", "steps")

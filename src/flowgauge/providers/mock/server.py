@@ -75,27 +75,13 @@ async def running_mock_server(
         await runner.cleanup()
 
 
-async def serve(
-    host: str = "127.0.0.1",
-    port: int = 8099,
-    *,
-    profiles: Profiles = None,
-    allow_remote: bool = False,
-    ready: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Serve until cancelled; `ready` is told the base URL once it listens."""
-    async with running_mock_server(port, host=host, profiles=profiles, allow_remote=allow_remote) as base_url:
-        ready(base_url)
-        await asyncio.Event().wait()
-
-
 def _refuse_remote(host: str, *, allow_remote: bool) -> None:
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         loopback = False
     if not loopback and not allow_remote:
-        raise UsageError(f"{host} is not this machine's loopback address.", remedy="Use 127.0.0.1, or allow remote clients on purpose.")
+        raise UsageError(f"{host} is not this machine's loopback address.", remedy="Use 127.0.0.1.")
 
 
 def _models(mock: MockProvider) -> Callable[[web.Request], Awaitable[web.Response]]:

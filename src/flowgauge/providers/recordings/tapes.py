@@ -121,7 +121,7 @@ class Recorder:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self.path, flags, 0o600)
         except FileExistsError as error:
-            raise Conflict(f"The recording {self.path} exists already.", remedy="Choose another name, or append to it.") from error
+            raise Conflict(f"The recording {self.path} exists already.", remedy="Choose another name, or move it away.") from error
         except OSError as error:
             raise UsageError(f"The recording {self.path} cannot be written: {error.strerror}.", remedy="Check the path.") from error
         if end is not None:

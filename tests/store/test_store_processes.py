@@ -113,3 +113,80 @@ def test_a_killed_owner_is_known_to_be_gone(store: Store, store_url: str) -> Non
         process.kill()
     assert [play.sid for play in store.abandoned_plays()] == ["pl_1"]
     assert store.claim_play("pl_1", me.sid)
+
+
+TWENTY_AT_ONCE = """
+    import os, sys
+    from flowgauge.model.bench import Bench, Case, Configuration, Target
+    from flowgauge.store import open_store
+    import flowgauge.store.store
+
+    target = Target(kind="python", reference="a:b", name="b")
+    definition = Bench(name="race", target=target, configs=(Configuration(name="c"),), cases=(Case(name="x"),))
+    go, start = os.pipe()
+    done, told = os.pipe()
+    for _ in range(20):
+        if os.fork() == 0:
+            os.close(start)
+            os.read(go, 1)
+            with open_store(sys.argv[1]) as store:
+                record, how = store.start_bench(definition, "ab12cd34ef", 1, store.register_owner(3600).sid)
+                print(how, record.owner_sid, flush=True)
+                os.close(told)
+                os.read(done, 1)
+            os._exit(0)
+    os.close(told)
+    os.close(start)
+    os.read(done, 1)
+    for _ in range(20):
+        os.wait()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_of_twenty_processes_that_start_one_bench_one_owns_it(store: Store, store_url: str) -> None:
+    with start(TWENTY_AT_ONCE, store_url) as process:
+        answers = [line.split() for line in process.communicate(timeout=100)[0].splitlines()]
+    assert sorted(how for how, _ in answers) == ["held"] * 19 + ["new"]
+    assert {owner for _, owner in answers} == {store.get_bench("latest").owner_sid}
+    assert len(store.list_benches().items) == 1
+
+
+def test_trials_that_were_answered_survive_a_kill_and_the_bench_is_continued(store: Store, store_url: str) -> None:
+    code = """
+        import asyncio, sys
+        from flowgauge.model.bench import Answer, Bench, Case, Configuration, Target, Trial
+        from flowgauge.store import open_store
+
+        target = Target(kind="python", reference="a:b", name="b")
+        definition = Bench(name="killed", target=target, configs=(Configuration(name="c"),), cases=(Case(name="x"),))
+
+        async def work():
+            store = open_store(sys.argv[1])
+            record, how = store.start_bench(definition, "ab12cd34ef", 10**6, store.register_owner(3600).sid)
+            print(how, flush=True)
+            number = 0
+            while True:
+                for number in range(number, number + 50):
+                    trial = Trial(run_id=str(number), position=number, config="c", case="x", repetition=number, answer=Answer(status="success"))
+                    await store.journal.room()
+                    write = store.journal.trial_finished(record.uid, trial)
+                await write
+                print(number, flush=True)
+                number += 1
+
+        asyncio.run(work())
+    """
+    found: set[str] = set()
+    for how in ("new", "continued", "continued"):
+        with start(code, store_url) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == how
+            answered = [int(process.stdout.readline()) for _ in range(3)]
+            process.send_signal(signal.SIGKILL)
+            answered += [int(line) for line in process.stdout.read().splitlines()]
+        record = store.get_bench("killed")
+        found = store.finished_run_ids(record.uid)
+        assert found >= {str(number) for number in range(max(answered) + 1)}
+    assert record.interruptions == 2
+    assert store.info().rows["trials"] == len(found)

@@ -31,6 +31,17 @@ def limit_option(command: Command) -> Command:
     return click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Rows at the most.")(command)
 
 
+REPORTS = ("markdown", "html", "json", "jsonl", "csv", "csv-excel", "junit", "svg", "png")
+
+
+def report_options(command: Command) -> Command:
+    """--report and --out, for what ends in a report."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    command = click.option("--out", "-o", "outs", multiple=True, type=path, help="Write a report; repeat for more.")(command)
+    words = "What to print, or to write to --out. Default: markdown, or by --out's extension."
+    return click.option("--report", "report_format", type=click.Choice(REPORTS), help=words)(command)
+
+
 def now_ms() -> int:
     """The moment a command prints."""
     return time.time_ns() // 1_000_000

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from flowgauge.model.play import CostSource, Failure
+from flowgauge.model.play import CostSource, Failure, Usage
 from flowgauge.model.workflow import FailureKind, Json, Value
 
 TrialStatus = Literal["success", "failed", "timeout"]
@@ -21,19 +21,12 @@ TrialStatus = Literal["success", "failed", "timeout"]
 
 FailureCategory = FailureKind | Literal["wrong_answer", "check_error", "judge_error"]
 INFRASTRUCTURE: frozenset[str] = frozenset(
-    {
-        "rate_limited",
-        "provider_error",
-        "provider_rejected",
-        "connection",
-        "not_recorded",
-        "isolation",
-        "internal",
-        "cancelled",
-        "budget_exceeded",
-    }
-)
-"""Failures that say nothing about the target: of the provider, the network, the machine or us."""
+    (
+        "rate_limited", "provider_error", "provider_rejected", "connection", "not_recorded", "isolation", "internal", "cancelled",
+        "budget_exceeded", "check_error", "judge_error",
+    )
+)  # fmt: skip
+"""Failures that say nothing about the target: of the provider, the network, the machine, a check or us."""
 
 BenchStatus = Literal["running", "finished", "interrupted", "budget_exceeded"]
 
@@ -126,6 +119,12 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     error: str = ""
     """The check itself failed: neither passed nor not passed."""
     votes: tuple[float, ...] = ()
+    usage: Usage | None = None
+    """What a judge used: counted apart from the target's own."""
+    label: Json = None
+    """What was held against gold: a label, or a number."""
+    gold: Json = None
+    """What the person said. Pairs of (label, gold) feed agreement; None: nobody said."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -175,8 +174,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ok(self) -> bool:
-        """Ran, and was not found wrong: what success rates count."""
-        return self.answer.status == "success" and self.passed is not False
+        """Ran, was checked where there are checks, and was not found wrong: what success rates count."""
+        return self.answer.status == "success" and not self.failure_category
 
 
 class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,3 +200,10 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     machine: str = ""
     price_table: str = ""
     trace_id: str = ""
+    planned_as: str = ""
+    """The id it was planned under, where an import had to give it another."""
+
+    @property
+    def run_key(self) -> str:
+        """What its run ids are made from."""
+        return self.planned_as or self.bench_id

@@ -11,6 +11,7 @@ import time
 from collections import deque
 
 WORKFLOW, VERSION, EXAMPLE, PLAY, OWNER = "wf", "wv", "ex", "pl", "ow"
+BENCH, BENCHMARK = "bn", "bm"
 
 
 _CHANCE_BYTES, _CHANCES = 5, 512

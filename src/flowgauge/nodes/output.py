@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from flowgauge.model.workflow import Json
 from flowgauge.nodes.context import fail
 
-_FENCE = re.compile(r"```[ \t]*([A-Za-z0-9_+-]*)[ \t]*\n(.*?)```", re.DOTALL)
+_FENCE = "```"
 
 
 def fenced_code(text: str) -> str:
     """The first fenced block, or the whole text where there is no fence."""
-    found = _FENCE.search(text)
-    return found.group(2) if found else text
+    start = text.find(_FENCE)
+    line_end = text.find("\n", start + len(_FENCE)) if start >= 0 else -1
+    end = text.find(_FENCE, line_end + 1) if line_end >= 0 else -1
+    return text[line_end + 1 : end] if end >= 0 else text
 
 
 def parse_json(text: str) -> Json:

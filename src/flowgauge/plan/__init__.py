@@ -1,1 +1,1 @@
-"""Nouns become ordered trials with run ids."""
+"""A bench becomes ordered trials with run ids, and an estimate of what they will take."""

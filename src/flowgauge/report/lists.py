@@ -10,11 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flowgauge.model.bench import Trial
+from flowgauge.model.benchmark import Benchmark
 from flowgauge.model.play import Play
 from flowgauge.model.workflow import Example, WorkflowRecord, WorkflowVersion
 from flowgauge.report import words
 
-_WHOLE = frozenset({"play", "sid", "version", "started", "saved", "changed", "in use", "time", "cost", "status", "hash"})
+_WHOLE = frozenset(
+    {"play", "sid", "version", "started", "saved", "changed", "in use", "time", "cost", "status", "hash", "benchmark", "run id", "made"}
+)
 """Columns that are copied from or read at a glance: never broken over two lines."""
 
 
@@ -68,6 +72,43 @@ def example_table(examples: Sequence[Example]) -> Table:
     table = _table("example", "inputs", "description")
     for example in examples:
         table.add_row(escape(example.name), escape(msgspec.json.encode(example.input_values).decode()[:100]), escape(example.description))
+    return table
+
+
+def benchmark_table(benchmarks: Sequence[Benchmark], now_ms: int) -> Table:
+    """One row a configuration of a bench."""
+    table = _table(
+        "benchmark", "bench", "config", "made", "runs", "success", "avg", "cost/run", right=("runs", "success", "avg", "cost/run")
+    )
+    for item in benchmarks:
+        table.add_row(
+            item.sid,
+            escape(item.bench_id),
+            escape(item.config),
+            words.age(item.created_at, now_ms),
+            str(item.num_runs),
+            f"{item.success_rate:.1f} %",
+            words.duration(item.avg_duration_ms) if item.avg_duration_ms is not None else "–",
+            words.cost(item.estimated_cost_usd, item.cost_source),
+        )
+    return table
+
+
+def trial_table(trials: Sequence[Trial]) -> Table:
+    """One row a trial, in the order of the plan."""
+    table = _table("run id", "config", "case", "run", "status", "time", "cost", "failure", right=("run", "time", "cost"))
+    for trial in trials:
+        mark, style = words.STATUS_MARKS[trial.answer.status if trial.ok else "failed"]
+        table.add_row(
+            trial.run_id,
+            escape(trial.config),
+            escape(trial.case),
+            str(trial.repetition + 1),
+            Text(f"{mark} {trial.answer.status if trial.ok else trial.failure_category or trial.answer.status}", style=style),
+            words.duration(trial.answer.duration_ms),
+            words.cost(trial.answer.cost_usd, trial.answer.cost_source),
+            escape(trial.answer.error.message[:80] if trial.answer.error else ""),
+        )
     return table
 
 

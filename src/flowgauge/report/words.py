@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 from flowgauge.model.play import CostSource
 
@@ -16,6 +17,8 @@ STATUS_MARKS = {
     "running": ("▶", "cyan"),
     "pending": ("·", "dim"),
 }
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 def duration(milliseconds: float) -> str:
@@ -72,3 +75,42 @@ def size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
+
+
+UNKNOWN = "–"
+"""What a table shows where a number is not known."""
+
+COMPUTED_MARK = "†"
+"""After a cost that was computed from tokens and a price table, not reported by the provider."""
+
+
+def percent(share: float | None) -> str:
+    """0.914 → 91.4 %; whole percents without a decimal."""
+    return UNKNOWN if share is None else f"{round(share * 100, 1):g} %"
+
+
+def number(value: float | None) -> str:
+    """Three digits that count: 0.914, 12.3, 1,234."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def plural(count: int, noun: str) -> str:
+    """1 run, 2 runs, 1,000 runs."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, with an ellipsis where something is missing."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Without control characters (a terminal would obey them), direction marks, surrogates and non-characters."""
+    return _UNPRINTABLE.sub("", text)
+
+
+def one_line(text: str, limit: int = 10_000) -> str:
+    """Printable, and white space of any kind becomes one space."""
+    return cut(printable(" ".join(text.split())), limit)

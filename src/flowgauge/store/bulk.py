@@ -12,13 +12,16 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from flowgauge.store.rows import NODE_COLUMNS, PLAY_COLUMNS, Row
+from flowgauge.store.rows import NODE_COLUMNS, PLAY_COLUMNS, TRIAL_COLUMNS, Row
 
-SIZES = (64, 8, 1)
+SIZES = (256, 32, 4, 1)
 
 _NEVER_CHANGED = frozenset({"sid", "workflow_sid", "version_sid", "inputs", "started_at"})
 _FINAL = tuple(name for name in PLAY_COLUMNS if name not in _NEVER_CHANGED and name != "resumed")
 _NODE_KEY = ("play_sid", "node_id", "attempt")
+_TRIAL_KEY = ("bench_uid", "run_id")
+_ANSWER_COLUMNS = ("key", "created_at", "answer")
+_NOTHING = ""
 
 
 class Upsert(msgspec.Struct, frozen=True):
@@ -50,6 +53,11 @@ class HotSql(msgspec.Struct, frozen=True):
     whole: Upsert
     """A play that began and ended within one group."""
     node: Upsert
+    trial: Upsert
+    """A result; where there is one, that stays."""
+    retried: Upsert
+    """A result in place of the one that is there."""
+    answer: Upsert
     holder: str
     """Who holds a play."""
 
@@ -61,11 +69,15 @@ def hot_sql(mark: str) -> HotSql:
     taken = f"{_excluded(('status', 'owner_sid', 'finished_at'))}, {resumed}"
     held = " WHERE plays.owner_sid = '' OR plays.owner_sid = excluded.owner_sid"
     runs = _excluded(tuple(name for name in NODE_COLUMNS if name not in _NODE_KEY))
+    again = _excluded(tuple(name for name in TRIAL_COLUMNS if name not in _TRIAL_KEY))
     return HotSql(
         start=_upsert("plays", PLAY_COLUMNS, ("sid",), taken, mark),
         finish=_upsert("plays", PLAY_COLUMNS, ("sid",), final + held, mark),
         whole=_upsert("plays", PLAY_COLUMNS, ("sid",), final, mark),
         node=_upsert("node_runs", NODE_COLUMNS, _NODE_KEY, runs, mark),
+        trial=_upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, _NOTHING, mark),
+        retried=_upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, again, mark),
+        answer=_upsert("answers", _ANSWER_COLUMNS, ("key",), _excluded(_ANSWER_COLUMNS[1:]), mark),
         holder="SELECT owner_sid FROM plays WHERE sid = ?".replace("?", mark),
     )
 
@@ -77,5 +89,5 @@ def _excluded(names: Sequence[str]) -> str:
 def _upsert(table: str, columns: Sequence[str], key: Sequence[str], change: str, mark: str) -> Upsert:
     one = f"({', '.join([mark] * len(columns))})"
     head = " ".join(("INSERT INTO", table, "(", ", ".join(columns), ") VALUES "))
-    tail = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {change}"
+    tail = f" ON CONFLICT ({', '.join(key)}) DO " + (f"UPDATE SET {change}" if change else "NOTHING")
     return Upsert(tuple((size, head + ", ".join([one] * size) + tail) for size in SIZES))

@@ -33,7 +33,7 @@ class Examples:
                 "workflow_sid": record.sid,
                 "workflow_version_sid": workflow_version_sid or record.current_version_sid,
                 "name": name,
-                "description": self._encoder.text(description),
+                "description": self._encoder.redacted(description),
                 "input_values": self._encoder.json(input_values, sid) if input_values else None,
                 "created_at": now_ms(),
             }
@@ -65,5 +65,5 @@ def _row(connection: Connection, name_or_sid: str, workflow_sid: str) -> RowMapp
     named = or_(examples.c.name == name_or_sid, examples.c.sid == name_or_sid)
     row = connection.execute(select(examples).where(examples.c.workflow_sid == workflow_sid, named)).mappings().first()
     if row is None:
-        raise NotFound(f"No example {name_or_sid!r} is stored.", remedy="See what there is with: flowgauge example list")
+        raise NotFound(f"No example {name_or_sid!r} is stored.", remedy="See what there is with: flowgauge example list WORKFLOW")
     return row

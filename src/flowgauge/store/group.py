@@ -13,22 +13,42 @@ from collections.abc import Generator
 from typing import Any
 
 from flowgauge.errors import Conflict, StoreFailure
-from flowgauge.store.rows import Row
+from flowgauge.store.rows import TRIAL_COLUMNS, Row
+
+TrialKey = tuple[str, str]
+"""Bench uid and run id."""
+_PLAY_OF_TRIAL = TRIAL_COLUMNS.index("play_sid")
+
+
+def trial_subject(key: TrialKey) -> str:
+    """By which a receipt knows a trial."""
+    return f"{key[0]}/{key[1]}"
+
+
+def answer_subject(key: str) -> str:
+    """By which a receipt knows a cached answer."""
+    return f"answer {key}"
 
 
 class Group:
     """Filled under the journal's lock, then written once, then resolved once."""
 
-    __slots__ = ("_done", "_failure", "_lock", "_thread", "_waiters", "failed", "finished", "lost", "rows", "runs", "size", "started")
+    __slots__ = (
+        "_done", "_failure", "_lock", "_thread", "_waiters", "answers", "failed", "finished", "lost", "retried", "rows", "runs", "size",
+        "started", "trials",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.started: dict[str, Row] = {}
         self.runs: dict[tuple[str, str, int], Row] = {}
         self.finished: dict[str, Row] = {}
+        self.trials: dict[TrialKey, Row] = {}
+        self.retried: dict[TrialKey, Row] = {}
+        self.answers: dict[str, Row] = {}
         self.lost: dict[str, str] = {}
         """Plays whose end was not taken, because another owner holds them."""
         self.failed: dict[str, StoreFailure] = {}
-        """Plays with a row that the database refuses; the others of the group are stored."""
+        """Plays, trials and answers with a row that the database refuses; the others of the group are stored."""
         self.rows = 0
         self.size = 0
         self._lock = threading.Lock()
@@ -52,8 +72,8 @@ class Group:
         if not self._done and not self._event().wait(timeout_s):
             raise StoreFailure(f"The store has not answered within {timeout_s} s.", remedy="Wait longer, or look at the disk.")
 
-    def by_play(self) -> dict[str, Group]:
-        """The same writes, a group to each play."""
+    def parts(self) -> list[Group]:
+        """The same writes, a group to each play with its trial, and to whatever has no play."""
         parts: dict[str, Group] = {}
         for sid, row in self.started.items():
             parts.setdefault(sid, Group()).started[sid] = row
@@ -61,7 +81,18 @@ class Group:
             parts.setdefault(key[0], Group()).runs[key] = row
         for sid, row in self.finished.items():
             parts.setdefault(sid, Group()).finished[sid] = row
-        return parts
+        for of, row in self.trials.items():
+            parts.setdefault(row[_PLAY_OF_TRIAL] or trial_subject(of), Group()).trials[of] = row
+        for of, row in self.retried.items():
+            parts.setdefault(row[_PLAY_OF_TRIAL] or trial_subject(of), Group()).retried[of] = row
+        for name, row in self.answers.items():
+            parts.setdefault(answer_subject(name), Group()).answers[name] = row
+        return list(parts.values())
+
+    def subjects(self) -> set[str]:
+        """What receipts for these writes ask after."""
+        plays = {*self.started, *self.finished, *(key[0] for key in self.runs)}
+        return plays | {trial_subject(key) for key in (*self.trials, *self.retried)} | {answer_subject(name) for name in self.answers}
 
     def resolve(self, failure: StoreFailure | None) -> None:
         """Tell every waiter: one call into each event loop."""
@@ -92,7 +123,7 @@ class Group:
             return self._thread
 
     def answer(self, sid: str) -> None:
-        """Raise what went wrong with a play's writes. A new error each time: many may be told."""
+        """Raise what went wrong with the writes of a play, a trial or an answer. A new error each time: many may be told."""
         if (failure := self._failure or self.failed.get(sid)) is not None:
             raise StoreFailure(failure.message, remedy=failure.remedy) from failure
         if (holder := self.lost.get(sid)) is not None:
@@ -109,7 +140,7 @@ class Group:
 
 
 class Receipt:
-    """For one write: answers for its own play only, whatever became of others in the group."""
+    """For one write: answers for its own play or trial only, whatever became of others in the group."""
 
     __slots__ = ("_group", "_sid")
 

@@ -1,6 +1,6 @@
 """Durable writes in groups (model.ports.Journal).
 
-Plays and node runs come in from any thread or event loop; one writer thread
+Plays, node runs and trials come in from any thread or event loop; one writer thread
 takes all that has gathered, writes it in one transaction and wakes who waits.
 While it commits, the next group gathers, so there is no fixed delay. Values
 are encoded at once, in the caller: what is stored is what was handed in, even
@@ -19,12 +19,13 @@ from collections import deque
 from contextlib import suppress
 
 from flowgauge.errors import StoreFailure
+from flowgauge.model.bench import Answer, Trial
 from flowgauge.model.play import NodeRun, Play
 from flowgauge.store.backend import Backend, Writer
 from flowgauge.store.bulk import hot_sql
 from flowgauge.store.database import Database, now_ms
-from flowgauge.store.group import Group, Receipt
-from flowgauge.store.rows import Row, RowEncoder
+from flowgauge.store.group import Group, Receipt, answer_subject, trial_subject
+from flowgauge.store.rows import TRIAL_COLUMNS, Row, RowEncoder
 
 ROWS_LIMIT = 20_000
 BYTES_LIMIT = 64 << 20
@@ -36,6 +37,7 @@ _UNWRITABLE = (OSError, OverflowError, ValueError, TypeError)
 """What the drivers raise beside their own errors, for a number or a text that no column holds."""
 _OUTPUT_OF_PLAY, _INPUTS_OF_PLAY, _OWNER_OF_PLAY = 8, 5, 20
 _OUTPUT_OF_RUN, _STEPS_OF_RUN = 14, 16
+_CHECKS_OF_TRIAL, _OUTPUT_OF_TRIAL, _NODES_OF_TRIAL = (TRIAL_COLUMNS.index(name) for name in ("checks", "output", "nodes"))
 
 
 class Journal:
@@ -83,6 +85,28 @@ class Journal:
             group = self._open_group()
             group.finished[play.sid] = row
             return self._added(group, size, play.sid)
+
+    def trial_finished(self, bench_uid: str, trial: Trial, *, replace: bool = False) -> Receipt:
+        """A trial's result, after its play. The first that was written stays, unless `replace`: a replay changes nothing."""
+        row = self._encoder.trial(bench_uid, trial)
+        size = len(row[_OUTPUT_OF_TRIAL] or "") + len(row[_CHECKS_OF_TRIAL] or "") + len(row[_NODES_OF_TRIAL] or "")
+        key = (bench_uid, trial.run_id)
+        with self._lock:
+            group = self._open_group()
+            if replace:
+                group.trials.pop(key, None)
+                group.retried[key] = row
+            elif key not in group.retried:
+                group.trials.setdefault(key, row)
+            return self._added(group, size, trial_subject(key))
+
+    def answer_cached(self, key: str, answer: Answer) -> Receipt:
+        """What a target answered, to be used again."""
+        row = (key, now_ms(), self._encoder.json(answer, key))
+        with self._lock:
+            group = self._open_group()
+            group.answers[key] = row
+            return self._added(group, len(row[2]), answer_subject(key))
 
     async def room(self) -> None:
         """Wait until less is queued than the bounds allow. Whoever writes much asks before each write.
@@ -225,12 +249,12 @@ class GroupWriter:
 
     def _given_up(self, group: Group, error: BaseException) -> StoreFailure | None:
         """A row that no column holds must not take the rest of its group with it."""
-        parts = group.by_play()
+        parts = group.parts()
         if len(parts) == 1 or not isinstance(error, (*self._backend.row_errors, *_UNWRITABLE)):
             return self._backend.failure(error)
-        for sid, part in parts.items():
+        for part in parts:
             if (failure := self.write(part)) is not None:
-                group.failed[sid] = failure
+                group.failed |= dict.fromkeys(part.subjects(), failure)
             group.lost |= part.lost
         return None
 
@@ -263,6 +287,9 @@ class GroupWriter:
         writer.put(self._sql.whole, [row for sid, row in group.finished.items() if sid in both])
         if writer.put(self._sql.finish, ends) < len(ends):
             group.lost = self._holders(writer, ends)
+        writer.put(self._sql.trial, list(group.trials.values()))
+        writer.put(self._sql.retried, list(group.retried.values()))
+        writer.put(self._sql.answer, list(group.answers.values()))
         writer.commit()
 
     def _holders(self, writer: Writer, ends: list[Row]) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 What is here stays as it is. The other store may know the same workflow, or the
 same content of it, by another sid: its examples and plays are then hung on
-ours. A version whose number is taken here gets the next one.
+ours. A version whose number is taken here gets the next one; so does a bench
+whose id is another's here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, func, select
 
-from flowgauge.store.schema import PORTABLE, examples, plays, workflow_versions, workflows
+from flowgauge.store.bench_rows import on_version
+from flowgauge.store.benches import HASH_DIGITS, next_counter
+from flowgauge.store.schema import PORTABLE, benches, benchmarks, examples, plays, workflow_versions, workflows
 
 Row = dict[str, Any]
 
@@ -26,6 +29,7 @@ class Merge:
         self._connection = connection
         self._insert = insert
         self._ours: dict[str, str] = {}
+        self._renamed: dict[str, str] = {}
         self._added: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._prepare: dict[str, Callable[[list[Row]], Iterable[list[Row]]]] = {
@@ -33,6 +37,8 @@ class Merge:
             workflow_versions.name: self._versions,
             examples.name: self._hang,
             plays.name: self._hang,
+            benches.name: self._benches,
+            benchmarks.name: self._benchmarks,
         }
 
     @property
@@ -76,6 +82,35 @@ class Merge:
         if taken is not None:
             row["number"] = last + 1
         return True
+
+    def _benches(self, rows: list[Row]) -> Iterator[list[Row]]:
+        """One at a time, each written before the next is looked at: it may need the next id."""
+        for [[row]] in map(self._hang, ([row] for row in rows)):
+            row["definition"] = on_version(row["definition"], row["version_sid"])
+            taken = self._connection.execute(select(benches.c.uid, benches.c.bench_id).where(benches.c.bench_id == row["bench_id"])).first()
+            if taken is not None and taken.uid != row["uid"] and not self._is_here(row["uid"]):
+                self._rename(row)
+            yield [row]
+
+    def _is_here(self, uid: str) -> bool:
+        """Under whatever id it was given by an earlier import."""
+        here = self._connection.scalar(select(benches.c.bench_id).where(benches.c.uid == uid))
+        if here is not None:
+            self._renamed[uid] = here
+        return here is not None
+
+    def _rename(self, row: Row) -> None:
+        """Its run ids were made from the old id, and stay."""
+        short = row["definition_hash"][:HASH_DIGITS]
+        counter = next_counter(self._connection, row["name"], short)
+        row["planned_as"] = row["planned_as"] or row["bench_id"]
+        row["counter"], row["bench_id"] = counter, f"{row['name']}-{short}-{counter}"
+        self._renamed[row["uid"]] = row["bench_id"]
+
+    def _benchmarks(self, rows: list[Row]) -> list[list[Row]]:
+        for row in rows:
+            row["bench_id"] = self._renamed.get(row["bench_uid"], row["bench_id"])
+        return self._hang(rows)
 
     def _new(self, table: Table, rows: list[Row]) -> int:
         """How many of the rows were not here."""

@@ -96,3 +96,43 @@ CREATE TABLE node_runs (
   tokens_completion BIGINT NOT NULL, cost_usd DOUBLE PRECISION, cost_source TEXT NOT NULL, output TEXT, error TEXT, steps TEXT,
   UNIQUE (play_sid, node_id, attempt))
 """
+
+
+@migration
+def benches(connection: Connection, words: Words) -> None:
+    """Benches, their trials, benchmarks, and answers that are used again."""
+    _run(connection, words, _BENCHES)
+
+
+_BENCHES = """
+CREATE TABLE benches (
+  uid {key} PRIMARY KEY, bench_id {key} NOT NULL UNIQUE, name {key} NOT NULL, definition_hash {key} NOT NULL,
+  counter INTEGER NOT NULL, status TEXT NOT NULL, definition TEXT NOT NULL, cases TEXT NOT NULL, total BIGINT NOT NULL,
+  version_sid {key} NOT NULL, owner_sid {key} NOT NULL, created_at BIGINT NOT NULL, finished_at BIGINT NOT NULL,
+  duration_ms DOUBLE PRECISION NOT NULL, interruptions BIGINT NOT NULL, "commit" TEXT NOT NULL, machine TEXT NOT NULL,
+  price_table TEXT NOT NULL, trace_id TEXT NOT NULL, planned_as {key} NOT NULL);
+CREATE INDEX benches_by_definition ON benches (definition_hash, created_at);
+CREATE INDEX benches_by_age ON benches (created_at, uid);
+CREATE TABLE trials (
+  seq {sequence}, bench_uid {key} NOT NULL, run_id {key} NOT NULL, position BIGINT NOT NULL, config TEXT NOT NULL,
+  case_name TEXT NOT NULL, repetition BIGINT NOT NULL, status TEXT NOT NULL, passed INTEGER, failure_category TEXT NOT NULL,
+  started_at BIGINT NOT NULL, duration_ms DOUBLE PRECISION NOT NULL, queue_ms DOUBLE PRECISION NOT NULL,
+  backoff_ms DOUBLE PRECISION NOT NULL, score_ms DOUBLE PRECISION NOT NULL, first_token_ms DOUBLE PRECISION,
+  retries BIGINT NOT NULL, tokens_prompt BIGINT NOT NULL, tokens_completion BIGINT NOT NULL, cost_usd DOUBLE PRECISION,
+  cost_source TEXT NOT NULL, model TEXT NOT NULL, repeated BIGINT NOT NULL, cached INTEGER NOT NULL, play_sid {key} NOT NULL,
+  scores TEXT, target_scores TEXT, checks TEXT, error TEXT, output TEXT, nodes TEXT, UNIQUE (bench_uid, run_id));
+CREATE INDEX trials_by_position ON trials (bench_uid, position);
+CREATE TABLE benchmarks (
+  sid {key} PRIMARY KEY, bench_uid {key} NOT NULL, bench_id {key} NOT NULL, config TEXT NOT NULL, workflow_sid {key} NOT NULL,
+  workflow_version_sid {key} NOT NULL, created_at BIGINT NOT NULL, num_runs BIGINT NOT NULL, success_rate DOUBLE PRECISION NOT NULL,
+  avg_duration_ms DOUBLE PRECISION, min_duration_ms DOUBLE PRECISION, max_duration_ms DOUBLE PRECISION,
+  total_retries BIGINT NOT NULL, avg_tokens_prompt DOUBLE PRECISION, avg_tokens_completion DOUBLE PRECISION,
+  estimated_cost_usd DOUBLE PRECISION, cost_source TEXT NOT NULL, difficulty_rating DOUBLE PRECISION NOT NULL, notes TEXT NOT NULL,
+  stats TEXT, fingerprint TEXT, tags TEXT, "commit" TEXT NOT NULL, kind TEXT NOT NULL);
+CREATE INDEX benchmarks_by_age ON benchmarks (created_at, sid);
+CREATE INDEX benchmarks_by_workflow ON benchmarks (workflow_sid, created_at, sid);
+CREATE INDEX benchmarks_by_version ON benchmarks (workflow_version_sid, created_at, sid);
+CREATE INDEX benchmarks_by_bench ON benchmarks (bench_uid, created_at, sid);
+CREATE TABLE answers (key {key} PRIMARY KEY, created_at BIGINT NOT NULL, answer TEXT NOT NULL);
+CREATE INDEX answers_by_age ON answers (created_at)
+"""

@@ -1,4 +1,4 @@
-"""Who runs which play.
+"""Who runs which play; and, for benches, who is alive.
 
 An owner is a process with a lease. On its own machine its pid tells at once
 that it is gone; elsewhere the lease does. A play changes hands by one
@@ -38,7 +38,7 @@ class Owners:
     def get_owner(self, sid: str) -> Owner | None:
         """None where it has been released."""
         with self._database.reading() as connection:
-            return _owner(connection, sid)
+            return find_owner(connection, sid)
 
     def renew_lease(self, owner_sid: str, lease_s: float = LEASE_S) -> None:
         """NotFound where the owner was released: it must not go on."""
@@ -53,12 +53,8 @@ class Owners:
             connection.execute(delete(owners).where(owners.c.sid == owner_sid))
 
     def owner_alive(self, owner: Owner | None) -> bool:
-        """Whether it can still be running its plays."""
-        if owner is None:
-            return False
-        if _is_local(owner):
-            return process.pid_started(owner.pid) == owner.pid_started
-        return owner.lease_until > now_ms()
+        """Whether it can still be running its plays and benches."""
+        return is_alive(owner)
 
     def claim_play(self, play_sid: str, owner_sid: str, *, ended: bool = False) -> bool:
         """Take an unfinished play whose owner is gone or that has none. A play that had begun counts one `resumed` more.
@@ -72,10 +68,10 @@ class Owners:
                 return False
             claim = update(plays).where(plays.c.sid == play_sid, plays.c.owner_sid == seen.owner_sid, plays.c.status == seen.status)
             if seen.status in _UNFINISHED:
-                holder = _owner(connection, seen.owner_sid)
+                holder = find_owner(connection, seen.owner_sid)
                 if self.owner_alive(holder):
                     return False
-                claim = _unless_renewed(claim, holder)
+                claim = unless_renewed(claim, holder)
             elif ended and seen.status in _FAILED:
                 claim = claim.values(status="running", finished_at=None, cancel_requested=0)
             else:
@@ -88,16 +84,26 @@ class Owners:
         query = select(plays).where(plays.c.finished_at.is_(None), plays.c.status.in_(_UNFINISHED)).order_by(plays.c.sid)
         with self._database.reading() as connection:
             found = [read_play(row) for row in connection.execute(query).mappings()]
-            alive = {sid: self.owner_alive(_owner(connection, sid)) for sid in {play.owner_sid for play in found}}
+            alive = {sid: self.owner_alive(find_owner(connection, sid)) for sid in {play.owner_sid for play in found}}
         return tuple(play for play in found if not alive[play.owner_sid])
 
 
-def _owner(connection: Connection, sid: str) -> Owner | None:
+def is_alive(owner: Owner | None) -> bool:
+    """Whether a process can still be running what it holds."""
+    if owner is None:
+        return False
+    if _is_local(owner):
+        return process.pid_started(owner.pid) == owner.pid_started
+    return owner.lease_until > now_ms()
+
+
+def find_owner(connection: Connection, sid: str) -> Owner | None:
+    """None where it has been released."""
     row = connection.execute(select(owners).where(owners.c.sid == sid)).mappings().one_or_none()
     return None if row is None else Owner(**row)
 
 
-def _unless_renewed(claim: Update, holder: Owner | None) -> Update:
+def unless_renewed(claim: Update, holder: Owner | None) -> Update:
     """A lease may be renewed between the look and the claim; on this machine the pid has spoken already."""
     if holder is None or _is_local(holder):
         return claim

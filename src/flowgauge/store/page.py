@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import Column, Connection, RowMapping, Select
+from sqlalchemy import Column, Connection, Integer, RowMapping, Select, tuple_
 
 from flowgauge.errors import UsageError
 
@@ -31,11 +31,25 @@ class Page(msgspec.Struct, Generic[Item], frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """By which unique column a list goes, and which way. `kind` keeps one list's cursor out of another."""
+    """By which column a list goes, and which way. `kind` keeps one list's cursor out of another.
+
+    The column is unique, or `tie` decides between rows that are alike in it.
+    """
 
     kind: str
     column: Column[Any]
     descending: bool = False
+    tie: Column[Any] | None = None
+
+    @property
+    def columns(self) -> list[Column[Any]]:
+        """All that the list goes by."""
+        return [self.column] if self.tie is None else [self.column, self.tie]
+
+    @property
+    def numbers(self) -> list[bool]:
+        """Which of them are numbers."""
+        return [isinstance(column.type, Integer) for column in self.columns]
 
 
 def fetch_page(
@@ -44,25 +58,26 @@ def fetch_page(
     """One page: asks for one row more than it gives, to know whether there is a next."""
     if not 1 <= limit <= LARGEST_LIMIT:
         raise UsageError(f"A page holds 1 to {LARGEST_LIMIT} items, not {limit}.")
-    column = order.column
+    columns = order.columns
     if cursor is not None:
-        after = _read(cursor, order.kind)
-        query = query.where(column < after if order.descending else column > after)
-    rows = connection.execute(query.order_by(column.desc() if order.descending else column).limit(limit + 1)).mappings().all()
+        after = _read(cursor, order)
+        query = query.where(tuple_(*columns) < after if order.descending else tuple_(*columns) > after)
+    query = query.order_by(*(column.desc() if order.descending else column for column in columns))
+    rows = connection.execute(query.limit(limit + 1)).mappings().all()
     shown = rows[:limit]
-    more = _write(order.kind, shown[-1][column.name]) if len(rows) > limit else None
+    more = _write(order.kind, [shown[-1][column.name] for column in columns]) if len(rows) > limit else None
     return Page(tuple(make(row) for row in shown), more)
 
 
-def _write(kind: str, last: Any) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode([kind, last])).decode().rstrip("=")
+def _write(kind: str, last: list[Any]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode([kind, *last])).decode().rstrip("=")
 
 
-def _read(cursor: str, kind: str) -> Any:
+def _read(cursor: str, order: Order) -> tuple[str | int, ...]:
     try:
-        found, last = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=tuple[str, str | int])
+        found, *last = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=list[str | int])
     except (msgspec.DecodeError, binascii.Error, ValueError) as error:
         raise UsageError("The cursor is damaged.", remedy="Start again without a cursor.") from error
-    if found != kind:
-        raise UsageError(f"The cursor belongs to a list of {found}, not of {kind}.", remedy="Start again without a cursor.")
-    return last
+    if found != order.kind or [isinstance(each, int) for each in last] != order.numbers:
+        raise UsageError(f"The cursor belongs to a list of {found}, not of {order.kind}.", remedy="Start again without a cursor.")
+    return tuple(last)

@@ -14,13 +14,16 @@ import msgspec
 from sqlalchemy import RowMapping
 
 from flowgauge.errors import StoreFailure
+from flowgauge.model.bench import Trial
 from flowgauge.model.play import FINISHED, Failure, NodeRun, Play, Step
 from flowgauge.model.redaction import SHORTEST, Redact
 from flowgauge.model.workflow import Example, Json
 from flowgauge.store.plain import escape, whole
+from flowgauge.store.schema import trials
 
 PLAY_COLUMNS: Final = (*Play.__struct_fields__, "finished_at")
 NODE_COLUMNS: Final = ("play_sid", *NodeRun.__struct_fields__)
+TRIAL_COLUMNS: Final = tuple(str(column.name) for column in trials.c if column.name != "seq")
 Row = tuple[Any, ...]
 
 _UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
@@ -85,9 +88,49 @@ class RowEncoder:
             json(run.steps, play_sid) if run.steps else None,
         )
 
+    def trial(self, bench_uid: str, trial: Trial) -> Row:
+        """In the order of TRIAL_COLUMNS. Outputs of nodes are left to the play, where there is one."""
+        answer, run_id, noun = trial.answer, trial.run_id, self.noun
+        return (
+            bench_uid,
+            run_id,
+            trial.position,
+            escape(trial.config),
+            escape(trial.case),
+            trial.repetition,
+            answer.status,
+            None if trial.passed is None else int(trial.passed),
+            trial.failure_category,
+            answer.started_at,
+            answer.duration_ms,
+            answer.queue_ms,
+            answer.backoff_ms,
+            trial.score_ms,
+            answer.first_token_ms,
+            answer.retries,
+            answer.tokens_prompt,
+            answer.tokens_completion,
+            answer.cost_usd,
+            answer.cost_source,
+            escape(answer.model) if answer.model else "",
+            answer.repeated,
+            int(answer.cached),
+            answer.play_sid,
+            noun(trial.scores, run_id) if trial.scores else None,
+            noun(answer.scores, run_id) if answer.scores else None,
+            noun(trial.checks, run_id) if trial.checks else None,
+            None if answer.error is None else noun(answer.error, run_id),
+            None if answer.output is None else self.json(answer.output, run_id),
+            self.json(answer.nodes, run_id) if answer.nodes and not answer.play_sid else None,
+        )
+
     def text(self, text: str) -> str:
-        """Plain text, redacted and escaped."""
+        """Plain text, redacted and escaped, for a row that is handed to the driver."""
         return escape(self._redact(text))
+
+    def redacted(self, text: str) -> str:
+        """Plain text for a column that escapes by itself."""
+        return self._redact(text)
 
     def hides(self, text: str) -> bool:
         """Whether a secret stands in it."""
@@ -102,6 +145,13 @@ class RowEncoder:
         if redacted is text or redacted == text or _is_json(redacted):
             return redacted
         return self._encoded(_map_leaves(msgspec.to_builtins(value), self._redact), subject)
+
+    def noun(self, value: Any, subject: str) -> str:
+        """JSON text of a typed value: only its strings are redacted, so that its numbers can be read again as numbers."""
+        text = self._encoded(value, subject)
+        if len(text) < SHORTEST or self._redact(text) == text:
+            return text
+        return self._encoded(_map_leaves(msgspec.to_builtins(value), self._redact, numbers=False), subject)
 
     def _encoded(self, value: Json, subject: str) -> str:
         try:
@@ -122,15 +172,15 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _map_leaves(value: Json, change: Callable[[str], str]) -> Json:
+def _map_leaves(value: Json, change: Callable[[str], str], *, numbers: bool = True) -> Json:
     """The same value with every string changed, and every number whose digits would be."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {change(str(key)): _map_leaves(item, change) for key, item in value.items()}
+        return {change(str(key)): _map_leaves(item, change, numbers=numbers) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_map_leaves(item, change) for item in value]
-    if value is None or isinstance(value, bool):
+        return [_map_leaves(item, change, numbers=numbers) for item in value]
+    if value is None or isinstance(value, bool) or not numbers:
         return value
     written = str(value)
     return value if (changed := change(written)) == written else changed

@@ -1,8 +1,8 @@
 """The tables as queries know them.
 
 `migrations` makes them; a test holds the two together. JSON values are TEXT,
-NULL where the value is its field's default. No foreign keys: plays are written
-in bulk, and what may not be deleted is checked where deleting is asked for.
+NULL where the value is its field's default. No foreign keys: plays and trials are
+written in bulk, and what may not be deleted is checked where deleting is asked for.
 """
 
 from __future__ import annotations
@@ -132,5 +132,107 @@ node_runs = Table(
     Column("steps", Text),
 )
 
-PORTABLE: tuple[Table, ...] = (workflows, workflow_versions, examples, owners, plays, node_runs)
+benches = Table(
+    "benches",
+    metadata,
+    Column("uid", Plain, primary_key=True),
+    Column("bench_id", Plain, nullable=False),
+    Column("name", Plain, nullable=False),
+    Column("definition_hash", Plain, nullable=False),
+    Column("counter", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("cases", Text, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("version_sid", Plain, nullable=False),
+    Column("owner_sid", Plain, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger, nullable=False),
+    Column("duration_ms", Double, nullable=False),
+    Column("interruptions", BigInteger, nullable=False),
+    Column("commit", Plain, nullable=False),
+    Column("machine", Plain, nullable=False),
+    Column("price_table", Plain, nullable=False),
+    Column("trace_id", Plain, nullable=False),
+    Column("planned_as", Plain, nullable=False),
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    Column("seq", BigInteger, nullable=False),
+    Column("bench_uid", Plain, primary_key=True),
+    Column("run_id", Plain, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column("config", Plain, nullable=False),
+    Column("case_name", Plain, nullable=False),
+    Column("repetition", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("passed", Integer),
+    Column("failure_category", Plain, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("duration_ms", Double, nullable=False),
+    Column("queue_ms", Double, nullable=False),
+    Column("backoff_ms", Double, nullable=False),
+    Column("score_ms", Double, nullable=False),
+    Column("first_token_ms", Double),
+    Column("retries", BigInteger, nullable=False),
+    Column("tokens_prompt", BigInteger, nullable=False),
+    Column("tokens_completion", BigInteger, nullable=False),
+    Column("cost_usd", Double),
+    Column("cost_source", Text, nullable=False),
+    Column("model", Plain, nullable=False),
+    Column("repeated", BigInteger, nullable=False),
+    Column("cached", Integer, nullable=False),
+    Column("play_sid", Plain, nullable=False),
+    Column("scores", Text),
+    Column("target_scores", Text),
+    Column("checks", Text),
+    Column("error", Text),
+    Column("output", Text),
+    Column("nodes", Text),
+)
+"""What is large stands last: a row is then read as far as it is needed."""
+
+benchmarks = Table(
+    "benchmarks",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("bench_uid", Plain, nullable=False),
+    Column("bench_id", Plain, nullable=False),
+    Column("config", Plain, nullable=False),
+    Column("workflow_sid", Plain, nullable=False),
+    Column("workflow_version_sid", Plain, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("num_runs", BigInteger, nullable=False),
+    Column("success_rate", Double, nullable=False),
+    Column("avg_duration_ms", Double),
+    Column("min_duration_ms", Double),
+    Column("max_duration_ms", Double),
+    Column("total_retries", BigInteger, nullable=False),
+    Column("avg_tokens_prompt", Double),
+    Column("avg_tokens_completion", Double),
+    Column("estimated_cost_usd", Double),
+    Column("cost_source", Text, nullable=False),
+    Column("difficulty_rating", Double, nullable=False),
+    Column("notes", Plain, nullable=False),
+    Column("stats", Text),
+    Column("fingerprint", Text),
+    Column("tags", Text),
+    Column("commit", Plain, nullable=False),
+    Column("kind", Text, nullable=False),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("key", Plain, primary_key=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+)
+"""What targets answered, for `bench --cache`."""
+
+PORTABLE: tuple[Table, ...] = (
+    workflows, workflow_versions, examples, owners, plays, node_runs, benches, trials, benchmarks, answers,
+)  # fmt: skip
 """All that an export holds, in an order in which it can be read back."""

@@ -1,7 +1,8 @@
 """The store: one interface over SQLite and PostgreSQL.
 
 Methods are plain calls, safe from any thread; from an event loop they are
-called through `asyncio.to_thread`. Plays are written by `journal`, in groups.
+called through `asyncio.to_thread`. Plays and trials are written by `journal`, in
+groups.
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ from typing import Self
 
 from flowgauge.model.redaction import Redact, redactor, secrets_of
 from flowgauge.store.address import Address, SqliteAddress, read_address
+from flowgauge.store.answers import Answers
 from flowgauge.store.backend import Backend
+from flowgauge.store.benches import Benches
+from flowgauge.store.benchmarks import Benchmarks
 from flowgauge.store.database import Database
 from flowgauge.store.examples import Examples
 from flowgauge.store.journal import Journal
 from flowgauge.store.maintenance import Maintenance
 from flowgauge.store.owners import Owners
 from flowgauge.store.plays import Plays
+from flowgauge.store.pruning import Pruning
 from flowgauge.store.rows import RowEncoder
 from flowgauge.store.sqlite import SqliteBackend
+from flowgauge.store.trials import Trials
 from flowgauge.store.workflows import Workflows
 
 
-class Store(Workflows, Examples, Plays, Owners, Maintenance):
+class Store(Workflows, Examples, Plays, Owners, Benches, Trials, Benchmarks, Answers, Maintenance, Pruning):
     """Everything that is kept. Close it, or use it as a context manager: closing writes what is queued."""
 
     def __init__(self, database: Database, redact: Redact) -> None:
@@ -44,7 +50,7 @@ class Store(Workflows, Examples, Plays, Owners, Maintenance):
 
     @property
     def journal(self) -> Journal:
-        """The one writer of plays and node runs."""
+        """The one writer of plays, node runs and trials."""
         with self._making:
             return self._journal
 

@@ -23,7 +23,7 @@ from flowgauge.errors import StoreFailure, UsageError
 from flowgauge.store.database import Database, now_ms
 from flowgauge.store.merge import Merge
 from flowgauge.store.migrations import newest
-from flowgauge.store.schema import PORTABLE, node_runs
+from flowgauge.store.schema import PORTABLE
 
 FORMAT = 1
 LINE_BYTES = 512 << 20
@@ -73,7 +73,7 @@ def write_export(database: Database, path: Path) -> Exported:
 
 
 def _write_table(file: IO[bytes], connection: Connection, table: Table) -> int:
-    order = node_runs.c.seq if table is node_runs else table.c.sid
+    order = table.c.seq if "seq" in table.c else next(iter(table.primary_key))
     columns = [column for column in table.c if column.name != "seq"]
     name, names = str(table.name), [str(column.name) for column in columns]
     count = 0

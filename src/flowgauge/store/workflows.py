@@ -11,8 +11,9 @@ from flowgauge.model.ids import VERSION, WORKFLOW, new_sid
 from flowgauge.model.workflow import WorkflowRecord, WorkflowVersion
 from flowgauge.store.database import Database, now_ms
 from flowgauge.store.page import DEFAULT_LIMIT, Order, Page, fetch_page
+from flowgauge.store.removal import remove_benches
 from flowgauge.store.rows import RowEncoder
-from flowgauge.store.schema import examples, node_runs, plays, workflow_versions, workflows
+from flowgauge.store.schema import benches, benchmarks, examples, node_runs, plays, workflow_versions, workflows
 
 SHORTEST_HASH = 4
 VersionRef = str | tuple[str, int]
@@ -45,7 +46,7 @@ class Workflows:
             if version is None:
                 version = _append(connection, record.sid, content, content_hash)
             if make_current or not record.current_version_sid:
-                description = self._encoder.text(description)
+                description = self._encoder.redacted(description)
                 if (record.current_version_sid, record.description) != (version.sid, description):
                     record = _change(connection, record.sid, current_version_sid=version.sid, description=description)
             return record, version, created
@@ -88,16 +89,19 @@ class Workflows:
             return _change(connection, version.workflow_sid, current_version_sid=version.sid)
 
     def delete_workflow(self, name_or_sid: str, *, force: bool = False) -> int:
-        """With its versions and examples; refused while plays name it, unless forced: then they go too. How many plays went."""
+        """With its versions and examples. Refused while plays or benches name it, unless forced: then they go too. How many plays went."""
         with self._database.writing() as connection:
             record = _find(connection, name_or_sid, lock=True)
-            of_it = select(plays.c.sid).where(plays.c.workflow_sid == record.sid)
-            count = connection.scalar(select(func.count()).select_from(of_it.subquery())) or 0
-            if count and not force:
-                raise Conflict(f"The workflow {record.name} has {count} plays.", remedy="Delete it with its plays by --force.")
-            connection.execute(delete(node_runs).where(node_runs.c.play_sid.in_(of_it)))
-            connection.execute(delete(plays).where(plays.c.workflow_sid == record.sid))
-            for table in (examples, workflow_versions):
+            versions = select(workflow_versions.c.sid).where(workflow_versions.c.workflow_sid == record.sid)
+            of_it, uids = plays.c.workflow_sid == record.sid, select(benches.c.uid).where(benches.c.version_sid.in_(versions))
+            count, measured = _count(connection, select(plays.c.sid).where(of_it)), _count(connection, uids)
+            if (count or measured) and not force:
+                names = f"{count} plays and {measured} benches" if measured else f"{count} plays"
+                raise Conflict(f"The workflow {record.name} has {names}.", remedy="Delete it with all of them by --force.")
+            remove_benches(connection, uids)
+            connection.execute(delete(node_runs).where(node_runs.c.play_sid.in_(select(plays.c.sid).where(of_it))))
+            connection.execute(delete(plays).where(of_it))
+            for table in (benchmarks, examples, workflow_versions):
                 connection.execute(delete(table).where(table.c.workflow_sid == record.sid))
             connection.execute(delete(workflows).where(workflows.c.sid == record.sid))
             return count
@@ -108,12 +112,16 @@ class Workflows:
         The update is what holds it: it also waits for, and sees past, another's insert or delete.
         """
         moment = now_ms()
-        row = {"sid": new_sid(WORKFLOW), "name": name, "description": self._encoder.text(description), "current_version_sid": ""}
+        row = {"sid": new_sid(WORKFLOW), "name": name, "description": self._encoder.redacted(description), "current_version_sid": ""}
         insert = self._database.backend.insert(workflows).values(**row, created_at=moment, updated_at=moment)
         statement = insert.on_conflict_do_update(index_elements=["name"], set_={"updated_at": workflows.c.updated_at}).returning(
             *workflows.c
         )
         return _record(connection.execute(statement).mappings().one())
+
+
+def _count(connection: Connection, keys: Select[tuple[str]]) -> int:
+    return connection.scalar(select(func.count()).select_from(keys.subquery())) or 0
 
 
 def _record(row: RowMapping) -> WorkflowRecord:

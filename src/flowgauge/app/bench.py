@@ -1,0 +1,243 @@
+"""Bench: one target × configurations × cases × runs, measured, stored, aggregated.
+
+Each stage is a line of `run_bench`: what to run, who runs it, the trials, the
+end, the numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from flowgauge.app.bench_job import Setting, open_job
+from flowgauge.app.bench_target import Aim, aim
+from flowgauge.app.provenance import commit_here, machine_class
+from flowgauge.app.services import Isolation
+from flowgauge.app.tracing import Trace, open_trace
+from flowgauge.app.workspace import Workspace
+from flowgauge.errors import Conflict
+from flowgauge.model.bench import Bench, BenchRecord, PlannedTrial, Trial
+from flowgauge.model.benchmark import Benchmark, BenchSummary
+from flowgauge.plan.ids import definition_hash
+from flowgauge.plan.order import expand, total
+from flowgauge.run.executors.executor import Executor
+from flowgauge.run.trials import TrialsOutcome, run_trials
+
+if TYPE_CHECKING:
+    from flowgauge.store.store import Store
+
+How = Literal["new", "continued", "held"]
+
+
+class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for. Of `resume`, `retry_errors`, `extend` and `bench_id` at most one is given."""
+
+    workflow: str = ""
+    target: str = ""
+    version: str = ""
+    configs: Any = None
+    """A path, plain values, or nothing."""
+    options: dict[str, Any] = {}
+    """Laid over the file: runs, max_concurrency, filters, limit, tags, seed, budget_usd, cache, timeout_s, name."""
+    bench_id: str = ""
+    new: bool = False
+    extend: str = ""
+    resume: str = ""
+    retry_errors: str = ""
+    executor: Literal["local", "process"] = "local"
+    workers: int | None = None
+    isolation: Isolation = "auto"
+    db: str = ""
+    grace_s: float = 10.0
+    function: Callable[..., Any] | None = None
+    """A python target that was handed over as it is."""
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """What a follower is told before the first trial."""
+
+    record: BenchRecord
+    how: How
+    done: int
+    """Trials that have a result already."""
+    left: int
+
+
+class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A bench, run and aggregated."""
+
+    record: BenchRecord
+    how: How
+    ran: TrialsOutcome
+    summary: BenchSummary
+    benchmarks: tuple[Benchmark, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Follower:
+    """Told what happens; the command line draws it. Does nothing by itself."""
+
+    def started(self, started: Started) -> None:
+        """Before the first trial."""
+
+    def trial(self, trial: Trial) -> None:
+        """A trial is on disk."""
+
+
+async def run_bench(
+    workspace: Workspace, request: BenchRequest, *, follower: Follower | None = None, stop: asyncio.Event | None = None
+) -> BenchOutcome:
+    """Run what is asked for, from a plan to stored benchmarks."""
+    follower = follower or Follower()
+    aimed, warnings = await asyncio.to_thread(load, workspace.store, request)
+    record, how = await asyncio.to_thread(begin, workspace, request, aimed)
+    plan, left = await asyncio.to_thread(remaining, workspace.store, record, request, how)
+    follower.started(Started(record=record, how=how, done=record.total - left, left=left))
+    begun_ms = workspace.services.clock.tick_ms()
+    with open_trace(record) as trace:
+        ran = await _measure(workspace, request, record, how, plan, follower, trace, stop)
+        took_ms = workspace.services.clock.tick_ms() - begun_ms
+        ended = await asyncio.to_thread(_finish, workspace, record, ran, took_ms, trace.trace_id)
+        summary = await asyncio.to_thread(summary_of, workspace.store, ended)
+        trace.finish(summary)
+    benchmarks = await asyncio.to_thread(_keep, workspace.store, summary)
+    return BenchOutcome(record=ended, how=how, ran=ran, summary=summary, benchmarks=benchmarks, warnings=warnings)
+
+
+def load(store: Store, request: BenchRequest) -> tuple[Bench | None, tuple[str, ...]]:
+    """The definition: from the file and the command line, or none where a stored bench is taken up again."""
+    if request.resume or request.retry_errors:
+        return None, ()
+    aimed = aim(store, request.workflow, request.target, request.version)
+    return define(aimed, request)
+
+
+def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:
+    """Read the bench file (or plain values) for a target. Raises BadFile with every mistake."""
+    from flowgauge.define.bench import bench_from_value, load_bench
+    from flowgauge.score.problems import check_problems
+    from flowgauge.score.table import CHECK_TYPES
+
+    options: Any = {**request.options, "check_types": CHECK_TYPES, "complain": check_problems}
+    if request.configs is None or isinstance(request.configs, str | Path):
+        loaded = load_bench(request.configs, aimed.target, aimed.workflow, **options)
+    else:
+        loaded = bench_from_value(request.configs, aimed.target, aimed.workflow, **options)
+    told = tuple(f"{loaded.file or 'bench'}:{problem}" for problem in loaded.warnings)
+    return loaded.bench, (*aimed.warnings, *told)
+
+
+def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> tuple[BenchRecord, How]:
+    """Own the bench: a new one, or one that was left. Raises Conflict where somebody else runs it."""
+    store, owner_sid = workspace.store, workspace.owner.sid
+    if bench is None:
+        record, how = store.claim_bench(request.resume or request.retry_errors, owner_sid)
+    elif request.extend:
+        record, how = store.extend_bench(request.extend, bench, definition_hash(bench), total(bench), owner_sid)
+    else:
+        record, how = store.start_bench(
+            bench,
+            definition_hash(bench),
+            total(bench),
+            owner_sid,
+            new=request.new,
+            bench_id=request.bench_id or None,
+            commit=commit_here(),
+            machine=machine_class(),
+            price_table=workspace.services.gateway.price_table,
+        )
+    if how == "held":
+        owner = store.get_owner(record.owner_sid)
+        who = f"process {owner.pid} on {owner.host}" if owner else record.owner_sid
+        raise Conflict(f"Bench {record.bench_id} is being run by {who}.", remedy="Let it end, stop it, or begin another with --new.")
+    return record, how
+
+
+def remaining(store: Store, record: BenchRecord, request: BenchRequest, how: How) -> tuple[Iterator[PlannedTrial], int]:
+    """The trials to run, in order, and how many they are."""
+    bench = record.definition
+    if request.retry_errors:
+        failed = store.failed_run_ids(record.uid)
+        return (planned for planned in expand(bench, record.run_key) if planned.run_id in failed), len(failed)
+    done = store.finished_run_ids(record.uid) if how != "new" else set()
+    return expand(bench, record.run_key, done), record.total - len(done)
+
+
+async def _measure(
+    workspace: Workspace,
+    request: BenchRequest,
+    record: BenchRecord,
+    how: How,
+    plan: Iterator[PlannedTrial],
+    follower: Follower,
+    trace: Trace,
+    stop: asyncio.Event | None,
+) -> TrialsOutcome:
+    store, journal = workspace.store, workspace.store.journal
+    retrying = bool(request.retry_errors)
+    setting = Setting(
+        record=record,
+        db=request.db or store.place,
+        isolation=request.isolation,
+        continued=how != "new",
+        generation=workspace.owner.sid if retrying else "",
+    )
+
+    def on_trial(trial: Trial) -> None:
+        follower.trial(trial)
+        trace.trial(trial, store)
+
+    async with open_job(workspace, setting, request.function) as (job, _):
+        return await run_trials(
+            plan,
+            _executor(request, record.definition.max_concurrent_runs),
+            job,
+            lambda trial: journal.trial_finished(record.uid, trial, replace=retrying),
+            on_trial=on_trial,
+            stop=stop,
+            grace_s=request.grace_s,
+            budget=await asyncio.to_thread(_budget, store, record),
+        )
+
+
+def _executor(request: BenchRequest, max_concurrent: int) -> Executor:
+    if request.executor == "process":
+        from flowgauge.run.executors.process import ProcessExecutor
+
+        return ProcessExecutor(max_concurrent, workers=request.workers)
+    from flowgauge.run.executors.local import LocalExecutor
+
+    return LocalExecutor(max_concurrent)
+
+
+def _budget(store: Store, record: BenchRecord) -> Any:
+    from flowgauge.run.trial_budget import TrialBudget
+
+    limit = record.definition.budget_usd
+    return TrialBudget(limit, spent_usd=store.spent(record.uid)[0] or 0.0) if limit else None
+
+
+def _finish(workspace: Workspace, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str) -> BenchRecord:
+    return workspace.store.finish_bench(record.uid, ran.status, owner_sid=workspace.owner.sid, duration_ms=duration_ms, trace_id=trace_id)
+
+
+def summary_of(store: Store, record: BenchRecord) -> BenchSummary:
+    """The numbers of a stored bench, from its columns."""
+    from flowgauge.aggregate.agreement import gold_of
+    from flowgauge.aggregate.summary import summarise
+
+    return summarise(record, store.trial_rows(record.uid), store.node_rows(record.uid), gold=gold_of(record.definition))
+
+
+def _keep(store: Store, summary: BenchSummary) -> tuple[Benchmark, ...]:
+    from flowgauge.aggregate.benchmarks import to_benchmarks
+
+    target = summary.bench.definition.target
+    if target.kind != "workflow":
+        return store.put_benchmarks(to_benchmarks(summary))
+    version = store.get_version(target.reference)
+    return store.put_benchmarks(to_benchmarks(summary, workflow_sid=version.workflow_sid, version_sids=version.sid))

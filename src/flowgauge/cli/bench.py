@@ -1,0 +1,130 @@
+"""`flowgauge bench`: one target, N configurations, one report."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flowgauge.cli.options import db_option, json_option, report_options
+
+if TYPE_CHECKING:
+    from flowgauge.app.bench import BenchOutcome, BenchRequest
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("bench")
+@click.argument("workflow", required=False, default="")
+@click.option("--configs", type=FILE, help="The bench file: configurations, cases, checks.")
+@click.option("--target", default="", help="No workflow but python:pkg.mod:fn, command:…, http://… or langgraph:pkg.mod:graph.")
+@click.option("--version", "version", default="", help="Which version of a stored workflow: number, sid or hash.")
+@click.option("--runs", type=click.IntRange(1), help="Runs of each cell, instead of the file's.")
+@click.option("--max-concurrency", "-j", type=click.IntRange(1), help="Trials at once, instead of the file's.")
+@click.option("--filter", "filters", multiple=True, metavar="KEY=GLOB", help="Only some: config=mini, case=short*, tag.k=v.")
+@click.option("--limit", type=click.IntRange(1), help="The first N cases only.")
+@click.option("--tag", "tags", multiple=True, metavar="K=V", help="Kept with the bench and its benchmarks.")
+@click.option("--seed", type=int, help="Of the order of trials.")
+@click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Stop starting trials when it would be spent.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, its expected cost and duration; make no call.")
+@click.option("--bench-id", default="", help="Call a new bench this, or continue the one of this id.")
+@click.option("--new", is_flag=True, help="Begin another bench, whatever was left unfinished.")
+@click.option("--extend", default="", metavar="BENCH", help="Add configurations, cases or runs to a finished bench.")
+@click.option("--resume", default="", metavar="BENCH", help="Finish a bench as it was defined; `latest` for the newest.")
+@click.option("--retry-errors", default="", metavar="BENCH", help="Run again what failed by no fault of the target.")
+@click.option("--fail-under", multiple=True, metavar="METRIC=VALUE", help="Exit code 1 where a configuration does not reach it.")
+@click.option("--cache/--no-cache", default=None, help="Keep answers per repetition and use them again. Default: off.")
+@click.option("--executor", type=click.Choice(["local", "process"]), default="local", show_default=True, help="Where trials run.")
+@click.option("--workers", type=click.IntRange(1), help="Processes, with --executor process.")
+@click.option(
+    "--isolation", type=click.Choice(["auto", "landlock", "process"]), default="auto", show_default=True, help="What python nodes run in."
+)
+@click.option("--env-file", type=FILE, help="NAME=value lines for the environment.")
+@report_options
+@click.option("--no-progress", is_flag=True, help="No live line.")
+@json_option
+@db_option
+def command(**options: Any) -> int:
+    """Run a target in every configuration and report on all of them.
+
+    WORKFLOW is a file or a stored workflow; --target names anything else. The same command again continues what was interrupted.
+
+    Exit code: 0 measured (failed trials are in the report), 1 --fail-under not met, 2 bad file or usage, 3 nothing could be measured,
+    4 budget exhausted, 130 interrupted.
+    """
+    from flowgauge.app.environment import load_env_file
+    from flowgauge.app.fail_under import read_bounds
+    from flowgauge.report.formats import format_of
+
+    if options["env_file"]:
+        load_env_file(options["env_file"])
+    bounds = read_bounds(options["fail_under"])
+    for path in options["outs"]:
+        format_of(path, options["report_format"])
+    sys.path.insert(0, str(Path.cwd()))
+    if options["dry_run"]:
+        return _dry_run(options)
+    outcome = asyncio.run(_bench(options))
+    from flowgauge.cli.benching import conclude
+
+    return conclude(outcome, bounds)
+
+
+def request_of(options: dict[str, Any]) -> BenchRequest:
+    """What the options ask for."""
+    from flowgauge.app.bench import BenchRequest
+
+    tags = dict(pair.partition("=")[::2] for pair in options["tags"])
+    over = {
+        "runs": options["runs"],
+        "max_concurrency": options["max_concurrency"],
+        "filters": options["filters"],
+        "limit": options["limit"],
+        "tags": tags,
+        "seed": options["seed"],
+        "budget_usd": options["budget"],
+        "cache": options["cache"],
+    }
+    names = ("workflow", "target", "version", "configs", "bench_id", "new", "extend", "resume", "retry_errors")
+    return BenchRequest(
+        **{name: options[name] for name in names},
+        options=over,
+        executor=options["executor"],
+        workers=options["workers"],
+        isolation=options["isolation"],
+        db=options["db"] or "",
+    )
+
+
+def _dry_run(options: dict[str, Any]) -> int:
+    from flowgauge.app.bench_plan import preview
+    from flowgauge.app.workspace import opened_store
+    from flowgauge.cli.benching import show_preview
+
+    with opened_store(options["db"]) as store:
+        show_preview(preview(store, request_of(options)), as_json=options["as_json"])
+    return 0
+
+
+async def _bench(options: dict[str, Any]) -> BenchOutcome:
+    from flowgauge.app.bench import run_bench
+    from flowgauge.app.workspace import open_workspace
+    from flowgauge.cli.benching import following, report
+
+    async with open_workspace(options["db"], isolation=options["isolation"]) as workspace:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        with following(quiet=options["no_progress"]) as follower:
+            outcome = await run_bench(workspace, request_of(options), follower=follower, stop=stop)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+        for warning in outcome.warnings:
+            click.echo(f"warning: {warning}", err=True)
+        report(workspace.store, outcome.summary, options, command=" ".join(["flowgauge", *sys.argv[1:]]))
+    return outcome

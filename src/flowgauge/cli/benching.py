@@ -1,0 +1,145 @@
+"""How a bench is followed and reported on the terminal, for `bench` and `report`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flowgauge.app.bench import BenchOutcome, Follower, Started
+from flowgauge.app.fail_under import Bound, broken
+from flowgauge.cli.options import print_json
+from flowgauge.model.bench import Trial
+from flowgauge.model.benchmark import BenchSummary
+from flowgauge.report import words
+
+if TYPE_CHECKING:
+    from flowgauge.app.bench_plan import Preview
+    from flowgauge.store.store import Store
+
+EVERY_S = 0.1
+
+
+class LiveLine(Follower):
+    """One line on stderr: done/total, rate, failures, cost so far, time left."""
+
+    def __init__(self, *, draws: bool) -> None:
+        self._draws = draws
+        self._done = self._failed = self._fresh = 0
+        self._total = 0
+        self._cost_usd = 0.0
+        self._unpriced = 0
+        self._begun = time.monotonic()
+        self._drawn = 0.0
+
+    def started(self, started: Started) -> None:
+        """Say what is about to run; a bench that goes on says so also where nobody watches."""
+        self._done, self._total = started.done, started.done + started.left
+        self._begun = time.monotonic()
+        if started.how == "continued":
+            click.echo(f"{started.record.bench_id}: going on, {started.done} of {self._total} trials are done", err=True)
+        elif self._draws:
+            click.echo(f"{started.record.bench_id}: {self._total} trials", err=True)
+
+    def trial(self, trial: Trial) -> None:
+        """Count, and draw now and then."""
+        self._done += 1
+        self._fresh += 1
+        self._failed += not trial.ok
+        if trial.answer.cost_usd is None:
+            self._unpriced += 1
+        else:
+            self._cost_usd += trial.answer.cost_usd
+        now = time.monotonic()
+        if self._draws and (now - self._drawn > EVERY_S or self._done == self._total):
+            self._drawn = now
+            click.echo(f"\r\x1b[2K{self.line(now)}", nl=False, err=True)
+
+    def line(self, now: float) -> str:
+        """What stands there."""
+        rate = self._fresh / max(now - self._begun, 1e-6)
+        left_s = (self._total - self._done) / rate if rate else 0.0
+        parts = [f"{self._done}/{self._total}", f"{rate:,.1f}/s", f"{self._failed} failed", words.cost(self._cost_usd, "computed")]
+        if self._unpriced:
+            parts.append(f"{self._unpriced} unpriced")
+        if self._done < self._total:
+            parts.append(f"{words.duration(left_s * 1000)} left")
+        return " · ".join(parts)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._draws:
+            click.echo("\r\x1b[2K", nl=False, err=True)
+
+
+@contextlib.contextmanager
+def following(*, quiet: bool) -> Iterator[LiveLine]:
+    """A follower that draws where somebody watches."""
+    line = LiveLine(draws=not quiet and sys.stderr.isatty())
+    try:
+        yield line
+    finally:
+        line.end()
+
+
+def report(store: Store, summary: BenchSummary, options: dict[str, Any], *, command: str = "") -> None:
+    """Write what --out names; else print: Markdown, what --report names, or JSON."""
+    from flowgauge.report.bench_source import Source
+    from flowgauge.report.formats import FORMATS, write_report
+
+    def trials() -> Iterator[Trial]:
+        return store.iter_trials(summary.bench.uid)
+
+    for path in options["outs"]:
+        write_report(path, summary, trials, options["report_format"], command=command)
+        click.echo(f"report written to {path}", err=True)
+    name = "json" if options["as_json"] else options["report_format"] or "markdown"
+    if options["outs"] and not options["as_json"]:
+        return
+    if name == "markdown" and sys.stdout.isatty():
+        from flowgauge.report.bench_terminal import bench_view
+        from flowgauge.report.play import show
+
+        show(bench_view(Source(summary, trials, command)))
+        return
+    sys.stdout.flush()
+    FORMATS[name].write(Source(summary, trials, command), sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def conclude(outcome: BenchOutcome, bounds: Sequence[Bound]) -> int:
+    """Say what is left to be said, and the exit code."""
+    bench_id = outcome.record.bench_id
+    if outcome.ran.status == "interrupted":
+        click.echo(f"Interrupted. What was measured is stored. Go on with: flowgauge bench --resume {bench_id}", err=True)
+        return 130
+    if outcome.ran.status == "budget_exceeded":
+        click.echo(f"The budget is spent. What was measured is stored. Go on with: flowgauge bench --resume {bench_id}", err=True)
+        return 4
+    if not any(config.overall.measured.total for config in outcome.summary.configs):
+        click.echo("error: Nothing could be measured: no trial got past the infrastructure.", err=True)
+        return 3
+    failures = broken(outcome.summary, bounds)
+    for line in failures:
+        click.echo(f"fail-under: {line}", err=True)
+    return 1 if failures else 0
+
+
+def show_preview(preview: Preview, *, as_json: bool) -> None:
+    """The plan of a dry run."""
+    if as_json:
+        print_json(preview)
+        return
+    estimate = preview.estimate
+    cost = "unknown" if estimate.cost_usd is None else words.cost(estimate.cost_usd, "computed")
+    duration = "unknown" if estimate.duration_s is None else words.duration(estimate.duration_s * 1000)
+    click.echo(f"{preview.bench_id}: {preview.configs} configurations × {preview.cases} cases, {estimate.trials} trials to run")
+    click.echo(f"expected cost {cost}, expected duration {duration} (from {estimate.basis})")
+    for planned in preview.first:
+        click.echo(f"  {planned.position:>4}  {planned.run_id}  {planned.config} · {planned.case} · run {planned.repetition + 1}")
+    if estimate.trials > len(preview.first):
+        click.echo(f"  … and {estimate.trials - len(preview.first)} more")

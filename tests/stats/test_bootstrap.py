@@ -1,0 +1,53 @@
+"""Resampled intervals are repeatable, cover what they should, and are not made of nothing."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowgauge.stats.bootstrap import bca, ratio_of_means
+from flowgauge.stats.describe import mean
+
+
+def test_the_same_seed_gives_the_same_bounds() -> None:
+    values = [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert bca(values, mean, seed=1) == bca(values, mean, seed=1)
+    assert bca(values, mean, seed=1) != bca(values, mean, seed=2)
+
+
+def test_bounds_of_a_skewed_mean_are_near_scipys() -> None:
+    chance = random.Random(5)
+    values = [chance.expovariate(1) for _ in range(60)]
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=9999, rng=np.random.default_rng(1)).confidence_interval
+    assert bca(values, mean, resamples=9999) == pytest.approx((theirs.low, theirs.high), rel=0.03)
+
+
+def test_a_ratio_is_covered_about_95_times_in_100() -> None:
+    chance = random.Random(11)
+    hits = 0
+    for seed in range(200):
+        pairs = [(chance.gauss(2, 0.5), chance.gauss(1, 0.2)) for _ in range(40)]
+        bounds = bca(pairs, ratio_of_means, resamples=400, seed=seed)
+        assert bounds is not None
+        hits += bounds[0] <= 2 <= bounds[1]
+    assert 180 <= hits <= 198
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        pytest.param([], id="no case"),
+        pytest.param([(1.0, 2.0)], id="one case"),
+        pytest.param([(1.0, 0.0), (2.0, 0.0)], id="an undefined ratio"),
+        pytest.param([(1.0, 0.0), (2.0, 1.0)], id="undefined in too many resamples"),
+    ],
+)
+def test_no_bounds_without_something_to_resample(cases: list[tuple[float, float]]) -> None:
+    assert bca(cases, ratio_of_means) is None
+
+
+def test_what_never_changes_has_bounds_without_width() -> None:
+    assert bca([3.0, 3.0, 3.0], mean) == (3.0, 3.0)

@@ -3,6 +3,8 @@
     import flowgauge as fg
     result = fg.run("ticket-triage.yaml", inputs={"ticket": "I was charged twice"})
     result.status, result.output, result.cost_usd
+    measured = fg.bench("ticket-triage.yaml", configs="configs.yaml", runs=5)
+    measured.configs["mini"].latency.p95, measured.cheapest
 
 Nothing is imported before it is asked for.
 """
@@ -16,6 +18,7 @@ from flowgauge._version import __version__
 
 if TYPE_CHECKING:
     from flowgauge.app.api import PlayResult, arun, run
+    from flowgauge.app.bench_api import BenchResult, abench, bench
     from flowgauge.define.workflow import load_workflow, parse_workflow
     from flowgauge.errors import FlowgaugeError
     from flowgauge.model.play import NodeRun, Play, PlayEvent
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from flowgauge.store import open_store
 
 __all__ = [
+    "BenchResult",
     "FlowgaugeError",
     "NodeRun",
     "Play",
@@ -30,7 +34,9 @@ __all__ = [
     "PlayResult",
     "Workflow",
     "__version__",
+    "abench",
     "arun",
+    "bench",
     "load_workflow",
     "open_store",
     "parse_workflow",
@@ -38,13 +44,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BenchResult": "app.bench_api",
     "FlowgaugeError": "errors",
     "NodeRun": "model.play",
     "Play": "model.play",
     "PlayEvent": "model.play",
     "PlayResult": "app.api",
     "Workflow": "model.workflow",
+    "abench": "app.bench_api",
     "arun": "app.api",
+    "bench": "app.bench_api",
     "load_workflow": "define.workflow",
     "open_store": "store",
     "parse_workflow": "define.workflow",

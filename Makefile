@@ -28,7 +28,7 @@ bench: $(VENV)/test.stamp
 # The locks name no host: they are plain requirements with hashes.
 lock: $(VENV)/test.stamp
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
-	  pyproject.toml -o requirements/demo.txt
+	  pyproject.toml --extra report -o requirements/demo.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
 	  pyproject.toml --all-extras --group test --group check -o requirements/test.txt
 

@@ -1,7 +1,7 @@
 """Flowgauge measures AI workflows and decides with the measurements.
 
     import flowgauge as fg
-    result = fg.run("ticket-triage.yaml", inputs={"ticket": "I was charged twice"})
+    result = fg.play("ticket-triage.yaml", inputs={"ticket": "I was charged twice"})
     result.status, result.output, result.cost_usd
     measured = fg.bench("ticket-triage.yaml", configs="configs.yaml", runs=5)
     measured.configs["mini"].latency.p95, measured.cheapest
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flowgauge._version import __version__
 
 if TYPE_CHECKING:
-    from flowgauge.app.api import PlayResult, arun, run
+    from flowgauge.app.api import PlayResult, aplay, play
     from flowgauge.app.bench_api import BenchResult, abench, bench
     from flowgauge.define.workflow import load_workflow, parse_workflow
     from flowgauge.errors import FlowgaugeError
@@ -35,12 +35,12 @@ __all__ = [
     "Workflow",
     "__version__",
     "abench",
-    "arun",
+    "aplay",
     "bench",
     "load_workflow",
     "open_store",
     "parse_workflow",
-    "run",
+    "play",
 ]
 
 _HOMES = {
@@ -52,12 +52,12 @@ _HOMES = {
     "PlayResult": "app.api",
     "Workflow": "model.workflow",
     "abench": "app.bench_api",
-    "arun": "app.api",
+    "aplay": "app.api",
     "bench": "app.bench_api",
     "load_workflow": "define.workflow",
     "open_store": "store",
     "parse_workflow": "define.workflow",
-    "run": "app.api",
+    "play": "app.api",
 }
 
 

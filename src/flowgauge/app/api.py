@@ -1,7 +1,7 @@
 """The Python API: what scripts and notebooks call.
 
 import flowgauge as fg
-play = fg.run("ticket-triage.yaml", inputs={"ticket": "I was charged twice"})
+play = fg.play("ticket-triage.yaml", inputs={"ticket": "I was charged twice"})
 play.status, play.output, play.cost_usd, play.node_runs["classify"][0].duration_ms
 """
 
@@ -42,7 +42,7 @@ class PlayResult(msgspec.Struct, frozen=True):
         return getattr(self.play, name)
 
 
-async def arun(
+async def aplay(
     workflow: str | Path | Workflow,
     *,
     inputs: Mapping[str, Json] | None = None,
@@ -68,10 +68,10 @@ async def arun(
             saved = find_target(workspace.store, str(workflow), version)
         laid_over = dict(config or {})
         override_workflow(read_workflow(saved.version.content), {"config": laid_over}, "config")
-        play = await start_play(workspace, saved.version, inputs or {}, config=laid_over, name=name, listener=on_event)
-        return PlayResult(play, workspace.store.get_node_runs(play.sid))
+        played = await start_play(workspace, saved.version, inputs or {}, config=laid_over, name=name, listener=on_event)
+        return PlayResult(played, workspace.store.get_node_runs(played.sid))
 
 
-def run(workflow: str | Path | Workflow, **options: Any) -> PlayResult:
-    """`arun`, for code without an event loop."""
-    return asyncio.run(arun(workflow, **options))
+def play(workflow: str | Path | Workflow, **options: Any) -> PlayResult:
+    """`aplay`, for code without an event loop."""
+    return asyncio.run(aplay(workflow, **options))

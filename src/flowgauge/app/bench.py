@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from flowgauge.app.bench_job import Setting, open_job
-from flowgauge.app.bench_target import Aim, aim
+from flowgauge.app.bench_target import Aim, aim, aim_at_function
 from flowgauge.app.provenance import commit_here, machine_class
 from flowgauge.app.services import Isolation
 from flowgauge.app.tracing import Trace, open_trace
@@ -112,8 +112,9 @@ def load(store: Store, request: BenchRequest) -> tuple[Bench | None, tuple[str, 
     """The definition: from the file and the command line, or none where a stored bench is taken up again."""
     if request.resume or request.retry_errors:
         return None, ()
-    aimed = aim(store, request.workflow, request.target, request.version)
-    return define(aimed, request)
+    if request.function is not None:
+        return define(aim_at_function(request.function), request)
+    return define(aim(store, request.workflow, request.target, request.version), request)
 
 
 def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:

@@ -164,7 +164,7 @@ def _request(target: Any, configs: Any, laid_over: dict[str, Any], store: Any, o
     if isinstance(target, Workflow):
         return BenchRequest(workflow=save_workflow(store, target, make_current=False).record.sid, **common)
     if callable(target):
-        return BenchRequest(target=f"python:{target.__module__}:{target.__qualname__}", function=target, **common)
+        return BenchRequest(function=target, **common)
     text = str(target)
     if text.startswith(("python:", "command:", "langgraph:", "http://", "https://")):
         return BenchRequest(target=text, **common)

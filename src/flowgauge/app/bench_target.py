@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -62,6 +64,16 @@ def read_target(text: str) -> Target:
     name = reference.rsplit(":", 1)[-1]
     content = f"{reference}\n{_source_hash(reference)}"
     return Target(kind="python" if kind == "python" else "langgraph", reference=reference, name=name, content=content)
+
+
+def aim_at_function(function: Callable[..., Any]) -> Aim:
+    """A function that was handed over as it is; its source makes it the same or another."""
+    reference = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    try:
+        content = inspect.getsource(function)
+    except (OSError, TypeError):
+        content = reference  # made on the fly: the name is all there is
+    return Aim(target=Target(kind="python", reference=reference, name=reference.rsplit(":", 1)[-1], content=content))
 
 
 def _source_hash(reference: str) -> str:

@@ -16,7 +16,19 @@ def _workflow() -> dict[str, Any]:
     return workflow_json_schema()
 
 
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"workflow": _workflow}
+def _bench() -> dict[str, Any]:
+    from flowgauge.define.bench_schema import bench_json_schema
+
+    return bench_json_schema()
+
+
+def _bench_report() -> dict[str, Any]:
+    from flowgauge.report.bench_json import bench_report_json_schema
+
+    return bench_report_json_schema()
+
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"workflow": _workflow, "bench": _bench, "bench-report": _bench_report}
 
 
 @click.command("schema")

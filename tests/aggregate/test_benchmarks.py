@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bench_rows import failed, record, row
+from tests.aggregate.bench_rows import failed, record, row
 
 from flowgauge.aggregate.benchmarks import fingerprint_of, to_benchmarks
 from flowgauge.aggregate.summary import summarise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from bench_rows import record, row
+from tests.aggregate.bench_rows import record, row
 
 from flowgauge.aggregate.agreement import Pair, agreement, gold_number, gold_of
 from flowgauge.aggregate.summary import summarise
@@ -82,3 +82,19 @@ def test_gold_that_decides_is_held_against_decisions() -> None:
 
 def test_without_gold_there_is_no_agreement() -> None:
     assert summarise(record("a", cases=CASES, checks=CHECKS), [row("a", "c1", scores={"tone": 1.0})], gold={}).agreement == {}
+
+
+def test_labels_are_held_against_labels() -> None:
+    found = agreement([Pair(f"c{i}", ("Billing", "other")[i % 2], ("billing ", "other")[i % 2]) for i in range(10)])
+    assert (found["same"], found["kappa"], found["alpha"]) == (1.0, 1.0, 1.0)
+    assert "spearman" not in found
+
+
+def test_pairs_that_gold_checks_kept_are_compared() -> None:
+    checks = [
+        CheckResult(name="human", type="gold", passed=i % 4 != 0, label="x" if i % 2 else "y", gold="x" if i % 4 else "z") for i in range(8)
+    ]
+    rows = [row("a", f"c{i}", checks=[check]) for i, check in enumerate(checks)]
+    rows.append(row("a", "c9", checks=[CheckResult(name="human", type="gold")]))
+    told = summarise(record("a"), rows).agreement["a"]["human"]
+    assert (told["pairs"], told["cases"], told["same"]) == (8, 8, 0.5)

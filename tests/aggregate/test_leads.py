@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from bench_rows import failed, record, row
+from tests.aggregate.bench_rows import failed, record, row
 
 from flowgauge.aggregate.rows import TrialRow
 from flowgauge.aggregate.summary import summarise

@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import pytest
-from bench_rows import failed, record, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.aggregate.bench_rows import failed, record, row
 
 from flowgauge.aggregate.rows import NodeRow, node_row, trial_row
 from flowgauge.aggregate.summary import summarise

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.cli.conftest import EXAMPLES, Program
 
-from conftest import EXAMPLES, Program
 from flowgauge.cli.root import COMMANDS
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from conftest import EXAMPLES, Program
+from tests.cli.conftest import EXAMPLES, Program
 
 OFFLINE = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem != "http")
 PATHS = {

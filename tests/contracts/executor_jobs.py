@@ -29,7 +29,7 @@ class CasesJob:
         self.stubborn = True
 
     def recipe(self) -> Recipe:
-        return Recipe("executor_jobs:make", self.log.encode())
+        return Recipe("tests.contracts.executor_jobs:make", self.log.encode())
 
     async def run(self, planned: PlannedTrial) -> Trial:
         begun = time.monotonic()

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from executor_jobs import CasesJob, plan
+from tests.contracts.executor_jobs import CasesJob, plan
 
 from flowgauge.errors import StoreFailure
 from flowgauge.model.bench import PlannedTrial, Trial

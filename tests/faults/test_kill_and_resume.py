@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-import killing
 import msgspec
 import pytest
+from tests.faults import killing
 
 from flowgauge.model.play import NodeRun, Play
 from flowgauge.store import open_store

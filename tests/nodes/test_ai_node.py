@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.stage import INSTANT, StillClock, node, run
 
 from flowgauge.providers.mock.profiles import Fault, Profile, Script, ScriptedCall, Turn
-from stage import INSTANT, StillClock, node, run
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 FAST = {"max": 3, "backoff_s": 0}

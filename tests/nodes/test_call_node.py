@@ -7,8 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-
-from stage import node, run
+from tests.stage import node, run
 
 
 async def doubled(x: int) -> dict[str, int]:
@@ -140,8 +139,8 @@ def waits_forever() -> None:
 
 def test_plain_function_that_hangs_times_out_and_does_not_hold_up_the_end_of_the_program() -> None:
     program = (
-        "from stage import node, run\n"
-        "played = run({'nodes': [node(id='c', function='test_call_node:waits_forever', timeout_s=0.05)]})\n"
+        "from tests.stage import node, run\n"
+        "played = run({'nodes': [node(id='c', function='tests.nodes.test_call_node:waits_forever', timeout_s=0.05)]})\n"
         "print(played.play.status)\n"
     )
     ended = subprocess.run(

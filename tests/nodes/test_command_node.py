@@ -8,8 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
-
-from stage import node, on_stage, run
+from tests.stage import node, on_stage, run
 
 SHELL = "/bin/sh"
 

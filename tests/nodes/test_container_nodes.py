@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.stage import Played, make, node, on_stage, run
 
 from flowgauge.providers.mock.profiles import Script
-from stage import Played, make, node, on_stage, run
 
 
 async def plus_one(x: int) -> int:

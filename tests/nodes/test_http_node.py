@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-
-from stage import Played, StillClock, node, on_stage
+from tests.stage import Played, StillClock, node, on_stage
 
 
 class Server:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stage import Played, node, on_stage, run
 
 from flowgauge.model.ports import Tape
 from flowgauge.providers.mock.profiles import Script, ScriptedCall, Turn
 from flowgauge.providers.recordings.tapes import Recorder, Replayer
-from stage import Played, node, on_stage, run
 
 PROGRAM = [sys.executable, str(Path(__file__).with_name("mcp_calculator.py"))]
 
@@ -30,7 +30,7 @@ def ask(server: dict[str, Any], **tool: Any) -> dict[str, Any]:
 async def over_http() -> AsyncIterator[str]:
     """The same server behind a real port on loopback."""
     import uvicorn
-    from mcp_calculator import server
+    from tests.nodes.mcp_calculator import server
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stage import Played, node, on_stage, run
 
 from flowgauge.providers.mock.profiles import Script, Turn
-from stage import Played, node, on_stage, run
 
 
 def python(code: str, **fields: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plans import bench
+from tests.plan.plans import bench
 
 from flowgauge.model.bench import Case, Configuration
 from flowgauge.plan.estimate import MOST_CASES_ASKED, PerTrial, estimate

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import bench
+from tests.plan.plans import bench
 
 from flowgauge.model.bench import Bench, Case
 from flowgauge.plan.order import expand, total

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import TARGET, bench
+from tests.plan.plans import TARGET, bench
 
 from flowgauge.model.bench import Bench, Case, CheckSpec, Configuration, Target
 from flowgauge.plan.ids import bench_id, definition_hash, run_id

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from canned_server import Outcome, Respond, answers, exchange, hangs, hangs_up, streams, user
+from tests.providers.canned_server import Outcome, Respond, answers, exchange, hangs, hangs_up, streams, user
 
 from flowgauge.model.exchange import Image, Message, ModelRequest, ToolCall, ToolSpec
 from flowgauge.providers.wire.anthropic_messages import AnthropicMessages

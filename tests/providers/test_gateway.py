@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from canned_server import Respond, Seen, answers, hangs, serving, streams, user
+from tests.providers.canned_server import Respond, Seen, answers, hangs, serving, streams, user
 
 from flowgauge.errors import Failed
 from flowgauge.model.exchange import Message, ModelRequest, ModelResponse

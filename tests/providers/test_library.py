@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from canned_server import Outcome, Respond, answers, exchange, hangs, hangs_up, serving, streams, user
+from tests.providers.canned_server import Outcome, Respond, answers, exchange, hangs, hangs_up, serving, streams, user
 
 from flowgauge.errors import Failed, MissingExtra
 from flowgauge.model.exchange import Image, Message, ModelRequest, ModelResponse, ToolCall, ToolSpec

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from canned_server import Outcome, Respond, answers, breaks_off, exchange, hangs, hangs_up, streams, user
+from tests.providers.canned_server import Outcome, Respond, answers, breaks_off, exchange, hangs, hangs_up, streams, user
 
 from flowgauge.model.exchange import Image, Message, ModelRequest, ToolCall, ToolSpec
 from flowgauge.providers.wire import transport as wire

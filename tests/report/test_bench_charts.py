@@ -7,9 +7,9 @@ import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
-import bench_examples
 import msgspec
 import pytest
+from tests.report import bench_examples
 
 from flowgauge.errors import MissingExtra
 from flowgauge.report.bench_images import svg_of

@@ -10,11 +10,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import bench_examples
 import jsonschema
 import msgspec
 import pytest
-from bench_examples import Example
+from tests.report import bench_examples
+from tests.report.bench_examples import Example
 
 from flowgauge.errors import UsageError
 from flowgauge.model.bench import Trial

@@ -15,9 +15,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import bench_examples
 import pytest
-from bench_examples import Example
+from tests.report import bench_examples
+from tests.report.bench_examples import Example
 
 from flowgauge.report import bench_html_trials
 from flowgauge.report.bench_html import write_html

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import re
 
-import bench_examples
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
+from tests.report import bench_examples
 
 from flowgauge.model.benchmark import Lead
 from flowgauge.report.bench_markdown import bench_markdown, code, escape

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stage import make, node, on_stage
 
 from flowgauge.errors import StoreFailure
 from flowgauge.model.ids import PLAY, content_hash, new_sid
@@ -16,7 +17,6 @@ from flowgauge.run.engine import Engine
 from flowgauge.run.graph import compiled
 from flowgauge.store import open_store
 from flowgauge.store.store import Store
-from stage import make, node, on_stage
 
 STARTS: list[str] = []
 

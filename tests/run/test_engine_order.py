@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.stage import MemoryJournal, Played, node, on_stage, run
 
 from flowgauge.errors import Conflict, StoreFailure
 from flowgauge.model.play import NodeRun
-from stage import MemoryJournal, Played, node, on_stage, run
 
 LOG: list[str] = []
 WAITING: dict[str, asyncio.Event] = {}

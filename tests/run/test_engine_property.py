@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from stage import Played, node, run
+from tests.stage import Played, node, run
 
 
 class Shape(msgspec.Struct, frozen=True):

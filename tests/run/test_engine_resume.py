@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.stage import Played, node, on_stage, run
 
 from flowgauge.model.play import NodeRun
 from flowgauge.providers.mock.profiles import Script, ScriptedCall, Turn
-from stage import Played, node, on_stage, run
 
 STARTS: Counter[str] = Counter()
 BROKEN: set[str] = set()

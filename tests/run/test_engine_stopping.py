@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.stage import StillClock, make, node, on_stage, run
 
 from flowgauge.errors import Failed
 from flowgauge.model.exchange import ModelRequest
@@ -17,7 +18,6 @@ from flowgauge.run.attempts import _back_off
 from flowgauge.run.budget import Budget
 from flowgauge.run.graph import Graph
 from flowgauge.run.playing import Playing
-from stage import StillClock, make, node, on_stage, run
 
 LOG: list[str] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from trial_parts import Kept, bench, hang, nap, run
+from tests.run.trial_parts import Kept, bench, hang, nap, run
 
 from flowgauge.errors import Failed
 from flowgauge.model.bench import Answer, Case, Configuration, PlannedTrial, Target

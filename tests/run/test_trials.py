@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 
 import pytest
-from trial_parts import Act, Caller, Receipt, Stored, Verdict, bench, hang, nap, only, plan, run, say_hello
+from tests.run.trial_parts import Act, Caller, Receipt, Stored, Verdict, bench, hang, nap, only, plan, run, say_hello
 
 from flowgauge.errors import Failed, StoreFailure, UsageError
 from flowgauge.model.bench import Answer, Case, Configuration, PlannedTrial, Trial

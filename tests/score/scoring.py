@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from tests.stage import Stage, StillClock, on_stage
 
 from flowgauge.model.bench import Answer, Case, CheckResult, CheckSpec
 from flowgauge.model.workflow import Json
 from flowgauge.providers.mock.profiles import Profile, Script, Turn
 from flowgauge.score.scorer import Scored, Scorer
-from stage import Stage, StillClock, on_stage
 
 
 def spec(kind: str, /, value: Json = None, **fields: Any) -> CheckSpec:

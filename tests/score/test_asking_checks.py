@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scoring import ran, result, score, score_all, spec
+from tests.score.scoring import ran, result, score, score_all, spec
+from tests.stage import INSTANT, StillClock
 
 from flowgauge.app.services import ProcessServices
 from flowgauge.errors import Failed
@@ -22,7 +23,6 @@ from flowgauge.providers.mock.profiles import Fault, Profile
 from flowgauge.providers.recordings.tapes import Recorder, Replayer
 from flowgauge.score.checks.judge_votes import Vote, tally
 from flowgauge.score.scorer import Scorer
-from stage import INSTANT, StillClock
 
 
 def function(body: str, signature: str = "output, expected, inputs, nodes, answer, value") -> CheckSpec:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scoring import spec
+from tests.score.scoring import spec
 
 from flowgauge.model.bench import CheckSpec
 from flowgauge.score.problems import check_problems

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scoring import ran, result, score_all, spec
+from tests.score.scoring import ran, result, score_all, spec
 
 from flowgauge.model.bench import Case, CheckSpec
 from flowgauge.score.checks.regex import IN_PLACE_STEPS

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scoring import ran, result, score, spec
+from tests.score.scoring import ran, result, score, spec
 
 from flowgauge.model.bench import CheckSpec
 from flowgauge.score.checks.equals import same_json

@@ -4,13 +4,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from scoring import ran, score, score_all, spec
+from tests.score.scoring import ran, score, score_all, spec
+from tests.stage import on_stage
 
 from flowgauge.errors import UsageError
 from flowgauge.model.bench import Answer, Case, CheckSpec
 from flowgauge.model.play import Failure
 from flowgauge.score.scorer import Scored, Scorer
-from stage import on_stage
 
 RIGHT, WRONG = spec("equals", "a"), spec("equals", "b")
 BROKEN = spec("equals", "{{ expected.nowhere }}")

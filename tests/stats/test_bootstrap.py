@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flowgauge.stats.bootstrap import bca, ratio_of_means
+from flowgauge.stats.bootstrap import bca, grouped_jackknife, ratio_of_means
 from flowgauge.stats.describe import mean
 
 
@@ -34,6 +34,20 @@ def test_a_ratio_is_covered_about_95_times_in_100() -> None:
         assert bounds is not None
         hits += bounds[0] <= 2 <= bounds[1]
     assert 180 <= hits <= 198
+
+
+def test_leaving_groups_out_covers_a_mean_about_95_times_in_100() -> None:
+    chance = random.Random(13)
+    hits = 0
+    for _ in range(400):
+        bounds = grouped_jackknife([chance.expovariate(1) for _ in range(400)], mean)
+        assert bounds is not None
+        hits += bounds[0] <= 1 <= bounds[1]
+    assert 368 <= hits <= 392
+
+
+def test_fewer_cases_than_groups_have_no_bounds() -> None:
+    assert grouped_jackknife([1.0] * 19, mean) is None
 
 
 @pytest.mark.parametrize(

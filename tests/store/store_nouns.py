@@ -40,13 +40,14 @@ def bench(**fields: Any) -> Bench:
 
 
 def trial(number: int = 0, *, answer: dict[str, Any] | None = None, **fields: Any) -> Trial:
+    answered: dict[str, Any] = {"status": "success", "output": f"answer {number}", "duration_ms": 1.5}
     ordinary: dict[str, Any] = {
         "run_id": content_hash(b"%d" % number)[:16],
         "position": number,
         "config": "mini",
         "case": "short",
         "repetition": number,
-        "answer": Answer(**{"status": "success", "output": f"answer {number}", "duration_ms": 1.5} | (answer or {})),
+        "answer": Answer(**answered | (answer or {})),
     }
     return Trial(**ordinary | fields)
 

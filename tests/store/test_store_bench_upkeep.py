@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from store_nouns import add, begin, bench, benchmark, keep, node_run, play, trial
+from tests.store.store_nouns import add, begin, bench, benchmark, keep, node_run, play, trial
 
 from flowgauge.model.bench import Answer, Target
 from flowgauge.store import migrations, open_store, pruning

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from store_nouns import begin, benchmark, save
+from tests.store.store_nouns import begin, benchmark, save
 
 from flowgauge.errors import Conflict, NotFound, UsageError
 from flowgauge.model.benchmark import Benchmark, Cell, ConfigurationStats, Fingerprint, Interval, NodeStats, Rate, Spread

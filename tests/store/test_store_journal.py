@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_nouns import node_run, play, run
+from tests.store.store_nouns import node_run, play, run
 
 from flowgauge.errors import Conflict, StoreFailure
 from flowgauge.model import ports

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from store_nouns import keep, node_run, play, save
+from tests.store.store_nouns import keep, node_run, play, save
 
 from flowgauge.errors import Conflict, StoreFailure, UsageError
 from flowgauge.model.ids import PLAY, new_sid

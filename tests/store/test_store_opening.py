@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import inspect
-from store_nouns import node_run, play, save
+from tests.store.store_nouns import node_run, play, save
 
 from flowgauge.errors import MissingExtra, StoreFailure, UsageError
 from flowgauge.store import open_store

@@ -6,7 +6,7 @@ import threading
 
 import msgspec
 import pytest
-from store_nouns import keep, play
+from tests.store.store_nouns import keep, play
 
 from flowgauge.errors import NotFound
 from flowgauge.model.play import Owner

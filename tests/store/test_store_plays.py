@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from store_nouns import keep, node_run, play, save
+from tests.store.store_nouns import keep, node_run, play, save
 
 from flowgauge.errors import Conflict, NotFound, UsageError
 from flowgauge.model.ids import PLAY, new_sid

@@ -119,7 +119,7 @@ TWENTY_AT_ONCE = """
     import os, sys
     from flowgauge.model.bench import Bench, Case, Configuration, Target
     from flowgauge.store import open_store
-    import flowgauge.store.store
+    import flowgauge.store.postgres, flowgauge.store.store
 
     target = Target(kind="python", reference="a:b", name="b")
     definition = Bench(name="race", target=target, configs=(Configuration(name="c"),), cases=(Case(name="x"),))
@@ -147,6 +147,7 @@ TWENTY_AT_ONCE = """
 def test_of_twenty_processes_that_start_one_bench_one_owns_it(store: Store, store_url: str) -> None:
     with start(TWENTY_AT_ONCE, store_url) as process:
         answers = [line.split() for line in process.communicate(timeout=100)[0].splitlines()]
+    print(answers)
     assert sorted(how for how, _ in answers) == ["held"] * 19 + ["new"]
     assert {owner for _, owner in answers} == {store.get_bench("latest").owner_sid}
     assert len(store.list_benches().items) == 1
@@ -168,7 +169,8 @@ def test_trials_that_were_answered_survive_a_kill_and_the_bench_is_continued(sto
             number = 0
             while True:
                 for number in range(number, number + 50):
-                    trial = Trial(run_id=str(number), position=number, config="c", case="x", repetition=number, answer=Answer(status="success"))
+                    answer = Answer(status="success")
+                    trial = Trial(run_id=str(number), position=number, config="c", case="x", repetition=number, answer=answer)
                     await store.journal.room()
                     write = store.journal.trial_finished(record.uid, trial)
                 await write

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "contracts"))
 
-from executor_jobs import CasesJob, plan
+from tests.contracts.executor_jobs import CasesJob, plan
 
 from flowgauge.errors import UsageError
 from flowgauge.model.bench import Trial
@@ -90,9 +90,9 @@ def test_a_trial_that_blocks_its_event_loop_is_killed_and_has_timed_out(job: Cas
 @pytest.mark.parametrize(
     ("factory", "message"),
     [
-        pytest.param("executor_jobs:make_nothing", "no job of", id="the factory raises"),
-        pytest.param("executor_jobs:absent", "no 'absent'", id="there is no factory"),
-        pytest.param("executor_jobs:die_at_once", "exit code 9", id="the process ends"),
+        pytest.param("tests.contracts.executor_jobs:make_nothing", "no job of", id="the factory raises"),
+        pytest.param("tests.contracts.executor_jobs:absent", "no 'absent'", id="there is no factory"),
+        pytest.param("tests.contracts.executor_jobs:die_at_once", "exit code 9", id="the process ends"),
     ],
 )
 def test_workers_that_cannot_come_up_end_the_run(job: CasesJob, factory: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

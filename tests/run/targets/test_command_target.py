@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_parts import bench, call, once
+from tests.run.targets.bench_parts import bench, call, once
 
 from flowgauge.errors import UsageError
 from flowgauge.model.bench import Answer

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from bench_parts import bench, call, prices
+from tests.run.targets.bench_parts import bench, call, prices
 
 from flowgauge.model.bench import Answer
 from flowgauge.run.targets.table import TargetServices, make_target

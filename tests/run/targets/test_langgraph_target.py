@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("langgraph")
 
-from bench_parts import bench, once
+from tests.run.targets.bench_parts import bench, once
 
 from flowgauge.errors import UsageError
 from flowgauge.model.bench import Answer
@@ -16,7 +16,7 @@ ASK = {"messages": [{"role": "user", "content": "How high is the tide?"}]}
 
 
 def of(graph: str, config: dict[str, str] | None = None) -> Answer:
-    return once(bench("langgraph", f"target_graphs:{graph}", ASK, config))
+    return once(bench("langgraph", f"tests.run.targets.target_graphs:{graph}", ASK, config))
 
 
 @pytest.mark.parametrize("graph", ["compiled", "uncompiled", "made"])
@@ -58,4 +58,4 @@ def test_a_graph_that_raises_is_a_failed_answer() -> None:
 
 def test_what_is_no_graph_is_refused() -> None:
     with pytest.raises(UsageError, match="no graph"):
-        make_target(bench("langgraph", "target_graphs:ASKED"), TargetServices())
+        make_target(bench("langgraph", "tests.run.targets.target_graphs:ASKED"), TargetServices())

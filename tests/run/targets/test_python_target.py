@@ -6,8 +6,8 @@ import asyncio
 import threading
 
 import pytest
-import target_things
-from bench_parts import bench, call, once
+from tests.run.targets import target_things
+from tests.run.targets.bench_parts import bench, call, once
 
 from flowgauge.errors import UsageError
 from flowgauge.model.bench import Answer
@@ -15,7 +15,7 @@ from flowgauge.run.targets.table import TargetServices, make_target
 
 
 def of(function: str, config: dict[str, str] | None = None, **inputs: str) -> Answer:
-    return once(bench("python", f"target_things:{function}", inputs or {"name": "Ada"}, config))
+    return once(bench("python", f"tests.run.targets.target_things:{function}", inputs or {"name": "Ada"}, config))
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_an_input_that_it_does_not_take_is_a_failed_answer() -> None:
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        pytest.param("target_things", "names no object", id="no function named"),
+        pytest.param("tests.run.targets.target_things", "names no object", id="no function named"),
         pytest.param("no_such_module:f", "Cannot import no_such_module", id="no such module"),
-        pytest.param("target_things:absent", "has no 'absent'", id="no such function"),
-        pytest.param("target_things:number", "not a function", id="a number"),
+        pytest.param("tests.run.targets.target_things:absent", "has no 'absent'", id="no such function"),
+        pytest.param("tests.run.targets.target_things:number", "not a function", id="a number"),
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused_before_anything_runs(reference: str, message: str) -> None:
@@ -102,7 +102,7 @@ def test_a_name_that_leads_nowhere_is_refused_before_anything_runs(reference: st
 
 
 def test_plain_functions_run_side_by_side_and_waiting_for_a_thread_is_not_their_time() -> None:
-    definition = bench("python", "target_things:rest", {"name": "x"}, max_concurrent_runs=3)
+    definition = bench("python", "tests.run.targets.target_things:rest", {"name": "x"}, max_concurrent_runs=3)
 
     async def six() -> list[Answer]:
         caller = make_target(definition, TargetServices())
@@ -118,7 +118,7 @@ def test_plain_functions_run_side_by_side_and_waiting_for_a_thread_is_not_their_
 
 
 def test_a_function_that_hangs_costs_its_thread_and_no_more() -> None:
-    definition = bench("python", "target_things:wait_for_release", {"name": "x"}, max_concurrent_runs=1)
+    definition = bench("python", "tests.run.targets.target_things:wait_for_release", {"name": "x"}, max_concurrent_runs=1)
     target_things.release.clear()
 
     async def give_up_and_go_on() -> Answer:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from bench_parts import PLANNED, bench, call
+from tests.run.targets.bench_parts import PLANNED, bench, call
+from tests.stage import MemoryJournal, Stage, StillClock, make, node, on_stage
 
 from flowgauge.errors import BadInputs, UsageError
 from flowgauge.model.bench import Answer, Bench
@@ -16,7 +17,6 @@ from flowgauge.nodes.codec import write_workflow
 from flowgauge.providers.mock.profiles import Script
 from flowgauge.run.targets.table import TargetServices, make_target
 from flowgauge.run.targets.workflow import Configured, StoredPlay, WorkflowServices, play_sid
-from stage import MemoryJournal, Stage, StillClock, make, node, on_stage
 
 AI: dict[str, Any] = {"config": {"provider": "mock", "model": "default"}}
 TWO: dict[str, Any] = {
@@ -87,7 +87,7 @@ def test_a_streamed_answer_tells_when_its_first_token_came() -> None:
 def test_back_off_is_not_the_plays_own_time() -> None:
     clock = StillClock()
     _tries.clear()
-    workflow = {"nodes": [node("call", id="a", function="test_workflow_target:fail_once", retry={"max": 2, "backoff_s": 10})]}
+    workflow = {"nodes": [node("call", id="a", function="tests.run.targets.test_workflow_target:fail_once", retry={"max": 2, "backoff_s": 10})]}
     answer, _ = run(workflow, clock=clock)
     assert (answer.status, answer.retries) == ("success", 1)
     assert answer.backoff_ms == pytest.approx(clock.sleeps[0] * 1000)
@@ -106,14 +106,14 @@ async def fail_once() -> str:
 
 
 def test_a_play_that_fails_is_a_failed_answer_with_its_kind() -> None:
-    workflow = {"nodes": [node("call", id="a", function="target_things:stumble", **{"with": {"name": "x"}})]}
+    workflow = {"nodes": [node("call", id="a", function="tests.run.targets.target_things:stumble", **{"with": {"name": "x"}})]}
     answer, _ = run(workflow)
     assert answer.error is not None
     assert (answer.status, answer.error.kind, answer.error.node_id) == ("failed", "code_error", "a")
 
 
 def test_the_benchs_time_limit_ends_the_play_and_is_stored_with_it() -> None:
-    workflow = {"nodes": [node("call", id="a", function="test_workflow_target:rest_long")]}
+    workflow = {"nodes": [node("call", id="a", function="tests.run.targets.test_workflow_target:rest_long")]}
     answer, stage = run(workflow, timeout_s=0.05)
     assert answer.error is not None
     assert (answer.status, answer.error.kind) == ("timeout", "timeout")
@@ -121,7 +121,7 @@ def test_the_benchs_time_limit_ends_the_play_and_is_stored_with_it() -> None:
 
 
 def test_a_shorter_limit_of_the_workflow_itself_stands() -> None:
-    workflow = {"config": {"timeout_s": 0.05}, "nodes": [node("call", id="a", function="test_workflow_target:rest_long")]}
+    workflow = {"config": {"timeout_s": 0.05}, "nodes": [node("call", id="a", function="tests.run.targets.test_workflow_target:rest_long")]}
     answer, stage = run(workflow, timeout_s=60)
     assert answer.status == "timeout"
     assert stage.journal.plays[SID].config == {}
@@ -140,7 +140,7 @@ def test_a_trial_that_is_cut_off_leaves_its_play_to_be_taken_up_again() -> None:
     async def go() -> Play:
         async with on_stage() as stage:
             definition = bench("workflow", "wv_1")
-            workflow = {"nodes": [node("call", id="a", function="test_workflow_target:rest_long")]}
+            workflow = {"nodes": [node("call", id="a", function="tests.run.targets.test_workflow_target:rest_long")]}
             running = asyncio.create_task(once(stage, workflow, definition))
             while not stage.engine.running:
                 await asyncio.sleep(0)

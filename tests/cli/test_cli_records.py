@@ -169,13 +169,14 @@ def test_init_writes_a_workflow_that_is_valid_and_never_overwrites(flowgauge: Pr
     assert (tmp_path / "new" / "ticket-triage.yaml").read_text() == "mine"
 
 
-def test_demo_shows_two_versions_and_where_to_look(flowgauge: Program) -> None:
+def test_demo_shows_two_versions_and_a_bench_and_where_to_look(flowgauge: Program, tmp_path: Path) -> None:
     done = flowgauge("demo")
     assert done.code == 0
     assert "ticket-triage v1" in done.out
     assert "ticket-triage v2" in done.out
-    assert "flowgauge play list" in done.out
-    assert len(flowgauge("play", "list", "--json").json["plays"]) == 3
+    assert "flowgauge report latest" in done.out
+    assert "<html" in (tmp_path / ".flowgauge" / "demo.html").read_text()
+    assert flowgauge("store", "info", "--json").json["rows"]["trials"] == 45
 
 
 def test_doctor_tells_set_keys_without_showing_them(flowgauge: Program, monkeypatch: pytest.MonkeyPatch) -> None:

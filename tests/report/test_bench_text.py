@@ -63,9 +63,9 @@ def test_markdown_says_where_a_lead_is_not_significant() -> None:
         summary = msgspec.structs.replace(example.summary, cheapest=lead)
         lines += [line for line in bench_markdown(Source(summary, example.trials)).splitlines() if "Cheapest" in line]
     assert lines == [
-        "- **Cheapest**: mini, $0.001000 a run – next house, $0.002000 a run; significant, p = 0.001",
-        "- **Cheapest (?)**: mini, $0.001000 a run – next house, $0.002000 a run; lead not significant, p = 0.41",
-        "- **Cheapest (?)**: mini, $0.001000 a run – nothing to compare with",
+        "- **Cheapest**: mini, $0.001000 a success – next house, $0.002000 a success; significant, p = 0.001",
+        "- **Cheapest (?)**: mini, $0.001000 a success – next house, $0.002000 a success; lead not significant, p = 0.41",
+        "- **Cheapest (?)**: mini, $0.001000 a success – nothing to compare with",
     ]
 
 

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable
 from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
 
 from flowgauge.model.bench import Answer, Bench, BenchRecord, Case, Configuration, Target, Trial
 from flowgauge.model.benchmark import Benchmark
 from flowgauge.model.ids import BENCHMARK, PLAY, content_hash, new_sid
-from flowgauge.model.play import NodeRun, Play
+from flowgauge.model.play import Failure, NodeRun, Owner, Play
+from flowgauge.store.process import pid_started
+from flowgauge.store.schema import owners
 from flowgauge.store.store import Store
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+NUMBER = st.floats(min_value=0, max_value=1e12, allow_nan=False)
+COUNT = st.integers(0, 2**62)
+FAILURE = st.none() | st.builds(Failure, kind=st.just("internal"), message=st.text(), node_id=st.text(), retry_after_s=st.none() | NUMBER)
 
 
 def play(**fields: Any) -> Play:
@@ -88,3 +104,23 @@ def run(awaitable: Awaitable[Any]) -> Any:
         return await awaitable
 
     return asyncio.run(waiting())
+
+
+def elsewhere(store: Store, lease_s: float) -> Owner:
+    """An owner on another machine: only its lease speaks for it."""
+    owner = msgspec.structs.replace(store.register_owner(lease_s), host="elsewhere", sid=f"ow_elsewhere{lease_s}")
+    with store._database.writing() as connection:
+        connection.execute(owners.insert().values(**msgspec.structs.asdict(owner)))
+    return owner
+
+
+def dead(store: Store) -> Owner:
+    """An owner on this machine that was killed, whose lease still runs."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = pid_started(process.pid)
+        process.kill()
+    assert started is not None
+    owner = msgspec.structs.replace(store.register_owner(3600), pid=process.pid, pid_started=started, sid="ow_dead")
+    with store._database.writing() as connection:
+        connection.execute(owners.insert().values(**msgspec.structs.asdict(owner)))
+    return owner

@@ -3,8 +3,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tests.store.store_nouns import add, begin, bench, benchmark, keep, node_run, play, trial
-from tests.store.test_store_owners import dead, elsewhere
+from tests.store.store_nouns import add, begin, bench, benchmark, dead, elsewhere, keep, node_run, play, trial
 
 from flowgauge.errors import Conflict, NotFound, UsageError
 from flowgauge.model.bench import BenchRecord, Case, Configuration, Target

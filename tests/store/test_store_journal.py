@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.store_nouns import node_run, play, run
+from tests.store.store_nouns import COUNT, FAILURE, JSON, NUMBER, node_run, play, run
 
 from flowgauge.errors import Conflict, StoreFailure
 from flowgauge.model import ports
@@ -397,14 +397,6 @@ def test_secrets_are_hidden_before_they_are_stored(store_url: str) -> None:
         assert stored.steps[0].request == {"Authorization": f"Bearer {MARK}"}
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-NUMBER = st.floats(min_value=0, max_value=1e12, allow_nan=False)
-COUNT = st.integers(0, 2**62)
-FAILURE = st.none() | st.builds(Failure, kind=st.just("internal"), message=st.text(), node_id=st.text(), retry_after_s=st.none() | NUMBER)
 STEPS = st.lists(st.builds(Step, kind=st.just("tool"), name=st.text(), started_at=COUNT, duration_ms=NUMBER, request=JSON), max_size=2)
 PLAYS = st.builds(
     play, name=st.text(), inputs=st.dictionaries(st.text(), JSON, max_size=3), output=JSON, duration_ms=NUMBER, retries=COUNT,

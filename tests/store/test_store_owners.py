@@ -6,36 +6,12 @@ import threading
 
 import msgspec
 import pytest
-from tests.store.store_nouns import keep, play
+from tests.store.store_nouns import dead, elsewhere, keep, play
 
 from flowgauge.errors import NotFound
 from flowgauge.model.play import Owner
 from flowgauge.store.process import pid_started
 from flowgauge.store.store import Store
-
-
-def elsewhere(store: Store, lease_s: float) -> Owner:
-    """An owner on another machine: only its lease speaks for it."""
-    from flowgauge.store.schema import owners
-
-    owner = msgspec.structs.replace(store.register_owner(lease_s), host="elsewhere", sid=f"ow_elsewhere{lease_s}")
-    with store._database.writing() as connection:
-        connection.execute(owners.insert().values(**msgspec.structs.asdict(owner)))
-    return owner
-
-
-def dead(store: Store) -> Owner:
-    """An owner on this machine that was killed, whose lease still runs."""
-    from flowgauge.store.schema import owners
-
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        started = pid_started(process.pid)
-        process.kill()
-    assert started is not None
-    owner = msgspec.structs.replace(store.register_owner(3600), pid=process.pid, pid_started=started, sid="ow_dead")
-    with store._database.writing() as connection:
-        connection.execute(owners.insert().values(**msgspec.structs.asdict(owner)))
-    return owner
 
 
 def test_this_process_is_alive(store: Store) -> None:

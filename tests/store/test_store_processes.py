@@ -147,7 +147,6 @@ TWENTY_AT_ONCE = """
 def test_of_twenty_processes_that_start_one_bench_one_owns_it(store: Store, store_url: str) -> None:
     with start(TWENTY_AT_ONCE, store_url) as process:
         answers = [line.split() for line in process.communicate(timeout=100)[0].splitlines()]
-    print(answers)
     assert sorted(how for how, _ in answers) == ["held"] * 19 + ["new"]
     assert {owner for _, owner in answers} == {store.get_bench("latest").owner_sid}
     assert len(store.list_benches().items) == 1

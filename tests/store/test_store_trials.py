@@ -11,8 +11,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.store_nouns import add, begin, bench, keep, node_run, play, trial
-from tests.store.test_store_journal import FAILURE, JSON, NUMBER
+from tests.store.store_nouns import FAILURE, JSON, NUMBER, add, begin, bench, keep, node_run, play, trial
 
 from flowgauge.errors import NotFound, StoreFailure, UsageError
 from flowgauge.model.bench import Answer, CheckResult, Trial

@@ -169,3 +169,8 @@ def test_two_workflows_may_have_examples_of_one_name(store: Store, store_url: st
         store.add_example(name, "same", {"from": name})
     with open_store(store_url) as other:
         assert other.get_example("two", "same").input_values == {"from": "two"}
+
+
+def test_nul_in_a_description_comes_back(store: Store) -> None:
+    assert store.save_version("triage", "a\x00b", b"{}", "0" * 64)[0].description == "a\x00b"
+    assert store.get_workflow("triage").description == "a\x00b"

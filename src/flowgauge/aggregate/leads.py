@@ -65,8 +65,9 @@ def _rated(rate: Callable[[Cell], Rate]) -> _PValue:
     return p_value
 
 
-def _mean_cost(one: Contender) -> float | None:
-    return one.cell.cost_usd_mean if one.tally.ok else None
+def _cost(one: Contender) -> float | None:
+    """Of one success: failed runs are paid for, too, and those that were refused make nobody cheap."""
+    return one.cell.cost_usd_per_success
 
 
 def _median_duration(one: Contender) -> float | None:
@@ -77,7 +78,7 @@ def _mean_quality(one: Contender) -> float | None:
     return mean(one.tally.quality) if one.tally.quality else None
 
 
-CHEAPEST = _Race(_mean_cost, higher=False, p_value=_ranked("costs", higher=False))
+CHEAPEST = _Race(_cost, higher=False, p_value=_ranked("ok_costs", higher=False))
 FASTEST = _Race(_median_duration, higher=False, p_value=_ranked("durations", higher=False))
 MOST_RELIABLE = _Race(lambda one: one.cell.success.value, higher=True, p_value=_rated(lambda cell: cell.success))
 _BEST_SCORE = _Race(_mean_quality, higher=True, p_value=_ranked("quality", higher=True))
@@ -111,6 +112,7 @@ def lead(race: _Race | None, contenders: list[Contender]) -> Lead | None:
         runner_up_value=next_value,
         significant=p is not None and p < _SIGNIFICANT,
         p_value=p,
+        tied=tuple(one.name for other, one in known[1:] if other == value),
     )
 
 
@@ -118,7 +120,7 @@ def front(contenders: list[Contender]) -> tuple[str, ...]:
     """Whom no other beats in quality, cost and latency at once, of those that succeeded at least once."""
     able = [one for one in contenders if one.tally.ok]
     race = quality_race(able) or MOST_RELIABLE
-    points = [(race.value(one), _mean_cost(one), _median_duration(one)) for one in able]
+    points = [(race.value(one), _cost(one), _median_duration(one)) for one in able]
     return tuple(able[i].name for i in pareto_front(points, ("higher", "lower", "lower")))
 
 

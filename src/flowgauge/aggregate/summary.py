@@ -68,7 +68,8 @@ def _count(bench: Bench, rows: Iterable[AnyRow], models: dict[str, set[str]]) ->
 
 
 def _weights(checks: Iterable[CheckSpec]) -> dict[str, float]:
-    return {spec.name: spec.weight for spec in checks if spec.name}
+    """By the name that a check's score goes by: its own, or its type and path."""
+    return {spec.name or f"{spec.type} {spec.path}": spec.weight for spec in checks}
 
 
 def _configuration(name: str, model: str, cases: dict[str, Tally]) -> tuple[Contender, dict[str, Cell]]:

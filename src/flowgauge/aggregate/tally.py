@@ -18,21 +18,29 @@ from flowgauge.aggregate.rows import AnyRow
 from flowgauge.model.bench import INFRASTRUCTURE
 from flowgauge.model.benchmark import Cell, Spread
 from flowgauge.model.play import CostSource
+from flowgauge.model.workflow import Json
 
 NOT_MEASURED = INFRASTRUCTURE | {"check_error", "judge_error"}
 """Failures that leave open whether the target is any good."""
+
+
+Rating = bool | int | float | str
+"""What a judge or a person says of a case."""
 
 
 class _Check(msgspec.Struct, gc=False):
     name: str = ""
     type: str = ""
     passed: bool | None = None
+    label: Json = None
+    gold: Json = None
 
 
 _NO_COLUMN: array[float] = array("d")
 _NO_FAILURES: dict[str, int] = {}
 _NO_SCORES: dict[str, array[float]] = {}
 _NO_CHECKS: dict[str, tuple[int, int]] = {}
+_NO_PAIRS: dict[str, dict[tuple[Rating, Rating], int]] = {}
 """Shared by all that have none, so never written to."""
 
 _read_checks = msgspec.json.Decoder(list[_Check]).decode
@@ -56,6 +64,8 @@ class Tally:
         "failures",
         "first_tokens",
         "ok",
+        "ok_costs",
+        "pairs",
         "passed",
         "quality",
         "queues",
@@ -79,10 +89,14 @@ class Tally:
         self.cost_source: CostSource = "none"
         self.failures: dict[str, int] = _NO_FAILURES
         self.durations, self.queues, self.costs = array("d"), array("d"), array("d")
+        self.ok_costs = array("d")
+        """Of the runs that succeeded: what failed runs cost says little about a price."""
         self.first_tokens = self.quality = _NO_COLUMN
         self.scores: dict[str, array[float]] = _NO_SCORES
         self.checks: dict[str, tuple[int, int]] = _NO_CHECKS
         """By name: how many passed, of how many that decided."""
+        self.pairs: dict[str, dict[tuple[Rating, Rating], int]] = _NO_PAIRS
+        """By name of a `gold` check: what was found beside what a person said, and how often."""
 
     def add(self, row: AnyRow) -> None:
         """Count one trial."""
@@ -91,7 +105,7 @@ class Tally:
             retries, prompt, completion, cost, source, _, scores, checks, repeated, cached,
         ) = row  # fmt: skip
         self.runs += 1
-        ok = status == "success" and (passed is None or bool(passed))
+        ok = status == "success" and not category and (passed is None or bool(passed))
         if ok:
             self.ok += 1
             self.durations.append(duration)
@@ -108,9 +122,11 @@ class Tally:
         self.tokens_prompt += prompt
         self.tokens_completion += completion
         self._count_cost(cost, source)
-        if scores:
+        if ok and cost is not None:
+            self.ok_costs.append(cost)
+        if scores and scores != "{}":
             self._count_scores(_read_scores(scores))
-        if checks:
+        if checks and checks != "[]":
             self._count_checks(_read_checks(checks))
         self.repeated += repeated
         self.cached += bool(cached)
@@ -144,6 +160,12 @@ class Tally:
         before = self.checks.get(name, (0, 0))
         self.checks[name] = before[0] + passed, before[1] + decided
 
+    def _pair(self, name: str, pair: tuple[Rating, Rating], count: int) -> None:
+        if self.pairs is _NO_PAIRS:
+            self.pairs = {}
+        counts = self.pairs.setdefault(name, {})
+        counts[pair] = counts.get(pair, 0) + count
+
     def _count_failure(self, category: str, ok: bool) -> None:
         self._fail(category, 1)
         if category in NOT_MEASURED:
@@ -175,6 +197,8 @@ class Tally:
         for check in checks:
             if check.passed is not None:
                 self._check(check.name or check.type, check.passed, 1)
+            if isinstance(check.gold, Rating) and isinstance(check.label, Rating):
+                self._pair(check.name or check.type, (check.label, check.gold), 1)
 
     def absorb(self, other: Tally) -> None:
         """Add what another tally counted."""
@@ -195,6 +219,7 @@ class Tally:
         self.durations.extend(other.durations)
         self.queues.extend(other.queues)
         self.costs.extend(other.costs)
+        self.ok_costs.extend(other.ok_costs)
         if other.first_tokens:
             self._first_tokens().extend(other.first_tokens)
         if other.quality:

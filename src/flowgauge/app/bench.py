@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from flowgauge.aggregate.rows import TrialRow
+from flowgauge.app.bench_again import check_request, extended, taken_up
 from flowgauge.app.bench_job import Setting, open_job
 from flowgauge.app.bench_target import Aim, aim, aim_at_function
 from flowgauge.app.provenance import commit_here, machine_class
 from flowgauge.app.services import Isolation
-from flowgauge.app.tracing import Trace, open_trace
+from flowgauge.app.tracing import send_bench, trace_id_here
 from flowgauge.app.workspace import Workspace
 from flowgauge.errors import Conflict
 from flowgauge.model.bench import Bench, BenchRecord, PlannedTrial, Trial
@@ -98,18 +100,19 @@ async def run_bench(
     plan, left = await asyncio.to_thread(remaining, workspace.store, record, request, how)
     follower.started(Started(record=record, how=how, done=record.total - left, left=left))
     begun_ms = workspace.services.clock.tick_ms()
-    with open_trace(record) as trace:
-        ran = await _measure(workspace, request, record, how, plan, follower, trace, stop)
-        took_ms = workspace.services.clock.tick_ms() - begun_ms
-        ended = await asyncio.to_thread(_finish, workspace, record, ran, took_ms, trace.trace_id)
-        summary = await asyncio.to_thread(summary_of, workspace.store, ended)
-        trace.finish(summary)
+    ran = await _measure(workspace, request, record, how, plan, follower, stop)
+    took_ms = workspace.services.clock.tick_ms() - begun_ms
+    ended = await asyncio.to_thread(_finish, workspace, record, ran, took_ms, trace_id_here())
+    summary = await asyncio.to_thread(summary_of, workspace.store, ended)
     benchmarks = await asyncio.to_thread(_keep, workspace.store, summary)
+    untraced = await asyncio.to_thread(send_bench, workspace.store, summary, before=record.trace_id)
+    warnings = (*warnings, untraced) if untraced else warnings
     return BenchOutcome(record=ended, how=how, ran=ran, summary=summary, benchmarks=benchmarks, warnings=warnings)
 
 
 def load(store: Store, request: BenchRequest) -> tuple[Bench | None, tuple[str, ...]]:
     """The definition: from the file and the command line, or none where a stored bench is taken up again."""
+    check_request(request)
     if request.resume or request.retry_errors:
         return None, ()
     if request.function is not None:
@@ -133,11 +136,16 @@ def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:
 
 
 def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> tuple[BenchRecord, How]:
-    """Own the bench: a new one, or one that was left. Raises Conflict where somebody else runs it."""
+    """Own the bench: a new one, or one that was left. Raises Conflict where somebody else runs it.
+
+    It is run as it was given: what the store hides of a definition (a key in an input) is hidden from readers, not from the target.
+    """
     store, owner_sid = workspace.store, workspace.owner.sid
     if bench is None:
         record, how = store.claim_bench(request.resume or request.retry_errors, owner_sid)
     elif request.extend:
+        there = store.get_bench(request.extend)
+        bench = extended(there.definition, bench, there.bench_id)
         record, how = store.extend_bench(request.extend, bench, definition_hash(bench), total(bench), owner_sid)
     else:
         record, how = store.start_bench(
@@ -155,7 +163,8 @@ def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> t
         owner = store.get_owner(record.owner_sid)
         who = f"process {owner.pid} on {owner.host}" if owner else record.owner_sid
         raise Conflict(f"Bench {record.bench_id} is being run by {who}.", remedy="Let it end, stop it, or begin another with --new.")
-    return record, how
+    definition = taken_up(record.definition, request) if bench is None else bench
+    return msgspec.structs.replace(record, definition=definition), how
 
 
 def remaining(store: Store, record: BenchRecord, request: BenchRequest, how: How) -> tuple[Iterator[PlannedTrial], int]:
@@ -164,8 +173,10 @@ def remaining(store: Store, record: BenchRecord, request: BenchRequest, how: How
     if request.retry_errors:
         failed = store.failed_run_ids(record.uid)
         return (planned for planned in expand(bench, record.run_key) if planned.run_id in failed), len(failed)
-    done = store.finished_run_ids(record.uid) if how != "new" else set()
-    return expand(bench, record.run_key, done), record.total - len(done)
+    if how == "new":
+        return expand(bench, record.run_key), record.total
+    done = store.finished_run_ids(record.uid)
+    return expand(bench, record.run_key, done), sum(1 for _ in expand(bench, record.run_key, done))
 
 
 async def _measure(
@@ -175,7 +186,6 @@ async def _measure(
     how: How,
     plan: Iterator[PlannedTrial],
     follower: Follower,
-    trace: Trace,
     stop: asyncio.Event | None,
 ) -> TrialsOutcome:
     store, journal = workspace.store, workspace.store.journal
@@ -188,17 +198,13 @@ async def _measure(
         generation=workspace.owner.sid if retrying else "",
     )
 
-    def on_trial(trial: Trial) -> None:
-        follower.trial(trial)
-        trace.trial(trial, store)
-
     async with open_job(workspace, setting, request.function) as (job, _):
         return await run_trials(
             plan,
             _executor(request, record.definition.max_concurrent_runs),
             job,
             lambda trial: journal.trial_finished(record.uid, trial, replace=retrying),
-            on_trial=on_trial,
+            on_trial=follower.trial,
             stop=stop,
             grace_s=request.grace_s,
             budget=await asyncio.to_thread(_budget, store, record),
@@ -219,7 +225,13 @@ def _budget(store: Store, record: BenchRecord) -> Any:
     from flowgauge.run.trial_budget import TrialBudget
 
     limit = record.definition.budget_usd
-    return TrialBudget(limit, spent_usd=store.spent(record.uid)[0] or 0.0) if limit else None
+    return TrialBudget(limit, spent_usd=_spent_usd(store, record)) if limit else None
+
+
+def _spent_usd(store: Store, record: BenchRecord) -> float:
+    """In earlier sessions, as far as prices are known; what came from the cache was paid elsewhere."""
+    rows = (TrialRow(*row) for row in store.trial_rows(record.uid))
+    return sum(row.cost_usd or 0.0 for row in rows if not row.cached)
 
 
 def _finish(workspace: Workspace, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str) -> BenchRecord:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from flowgauge.app.bench import BenchRequest, load
+from flowgauge.app.bench_again import extended
 from flowgauge.app.bench_job import configured
 from flowgauge.errors import Failed
-from flowgauge.model.bench import Bench, Case, Configuration, PlannedTrial
+from flowgauge.model.bench import Bench, BenchRecord, Case, Configuration, PlannedTrial
 from flowgauge.model.workflow import Json
 from flowgauge.nodes.ai import AiNode, model_of
 from flowgauge.nodes.codec import read_workflow
 from flowgauge.plan.estimate import Estimate, Guess, PerTrial, estimate
 from flowgauge.plan.ids import bench_id, definition_hash
-from flowgauge.plan.order import expand
+from flowgauge.plan.order import expand, runs_of_cases
 
 if TYPE_CHECKING:
     from flowgauge.store.store import Store
@@ -38,21 +40,65 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preview(store: Store, request: BenchRequest) -> Preview:
-    """The plan of a request; also of one that would go on with a stored bench."""
+    """The plan of a request: of what is left, where it would go on with a stored bench."""
     bench, _ = load(store, request)
+    there = _stored(store, request, bench)
     if bench is None:
-        bench = store.get_bench(request.resume or request.retry_errors).definition
+        assert there is not None
+        bench = there.definition
+    elif there is not None and request.extend:
+        bench = extended(there.definition, bench, there.bench_id)
     found = definition_hash(bench)
-    would_be = request.bench_id or bench_id(bench.name, found, 1)
+    would_be = there.run_key if there else request.bench_id or bench_id(bench.name, found, _counter(store, bench, found))
+    planned = list(_planned(store, request, bench, there, would_be))
+    whole, left = runs_of_cases(bench), Counter(trial.config for trial in planned)
     earlier = {name: PerTrial(*known) for name, known in store.mean_cost_and_duration(found).items()}
+    done = {config.name: whole - left[config.name] for config in bench.configs}
     return Preview(
-        bench_id=would_be,
+        bench_id=there.bench_id if there else would_be,
         definition_hash=found,
         configs=len(bench.configs),
         cases=len(bench.cases),
-        estimate=estimate(bench, earlier=earlier, guess=_guess(store, bench)),
-        first=tuple(itertools.islice(expand(bench, would_be), SHOWN)),
+        estimate=estimate(bench, earlier=earlier, guess=_guess(store, bench), done=done),
+        first=tuple(planned[:SHOWN]),
     )
+
+
+def _stored(store: Store, request: BenchRequest, bench: Bench | None) -> BenchRecord | None:
+    """The bench that the request would take up; None where it would begin one."""
+    if named := request.resume or request.retry_errors or request.extend:
+        return store.get_bench(named)
+    if bench is None or request.new:
+        return None
+    found = definition_hash(bench)
+    for record in _alike(store, bench, found):
+        if record.bench_id == request.bench_id or (not request.bench_id and record.status != "finished"):
+            return record
+    return None
+
+
+def _alike(store: Store, bench: Bench, found: str) -> Iterator[BenchRecord]:
+    """Benches of this name and definition, newest first."""
+    cursor: str | None = None
+    while True:
+        page = store.list_benches(cursor, 1000, name=bench.name)
+        yield from (record for record in page.items if record.definition_hash == found)
+        if not page.next_cursor:
+            return
+        cursor = page.next_cursor
+
+
+def _counter(store: Store, bench: Bench, found: str) -> int:
+    return max((record.counter for record in _alike(store, bench, found)), default=0) + 1
+
+
+def _planned(store: Store, request: BenchRequest, bench: Bench, there: BenchRecord | None, run_key: str) -> Iterator[PlannedTrial]:
+    if there is None:
+        return expand(bench, run_key)
+    if request.retry_errors:
+        failed = store.failed_run_ids(there.uid)
+        return (trial for trial in expand(bench, run_key) if trial.run_id in failed)
+    return expand(bench, run_key, store.finished_run_ids(there.uid))
 
 
 def _guess(store: Store, bench: Bench) -> Guess | None:

@@ -1,4 +1,4 @@
-"""The main job as it stands, offline: a workflow run, changed, run again, and all of it stored."""
+"""The main job, offline: a workflow is run, changed, run again, then measured in three configurations; all of it is stored."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from flowgauge.app.bench import BenchOutcome, BenchRequest, run_bench
 from flowgauge.app.plays import start_play
 from flowgauge.app.templates import template_text
 from flowgauge.app.workflows import Saved, save_workflow
@@ -15,9 +16,26 @@ from flowgauge.model.workflow import Workflow
 
 TICKETS = (
     "I was charged twice for my subscription, please refund one payment.",
-    "The app crashes whenever I open the settings page.",
+    "The login screen shows an error since the update.",
     "Do you have an office in Lisbon?",
 )
+
+
+LABELS = ("billing", "technical", "general")
+BENCH = {
+    "name": "triage-shootout",
+    "runs": 5,
+    "configs": [
+        {"name": "small", "workflow_overrides": {"config": {"model": "default"}}},
+        {"name": "large", "workflow_overrides": {"config": {"model": "expensive"}}},
+        {"name": "flaky", "workflow_overrides": {"config": {"model": "flaky", "max_retries": 0}}},
+    ],
+    "cases": [
+        {"name": label, "inputs": {"ticket": ticket}, "expected": {"label": label}} for label, ticket in zip(LABELS, TICKETS, strict=True)
+    ],
+    "checks": [{"type": "contains", "name": "label", "path": "nodes.classify.text", "value": "{{ expected.label }}"}],
+}
+"""Three models on three tickets whose right label is known, five times each."""
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -36,6 +54,11 @@ def demo_workflows() -> tuple[Workflow, Workflow]:
     first = parse_workflow_text(text, "ticket-triage.yaml").workflow
     second = parse_workflow_text(text.replace("of two sentences", "of one sentence"), "ticket-triage.yaml").workflow
     return first, second
+
+
+async def demo_bench(workspace: Workspace, saved: Saved) -> BenchOutcome:
+    """Measure the version in three configurations; a bench that was left is finished."""
+    return await run_bench(workspace, BenchRequest(workflow=saved.record.sid, configs=BENCH, new=True))
 
 
 async def demo_scene(workspace: Workspace, workflow: Workflow, ticket: str) -> Scene:

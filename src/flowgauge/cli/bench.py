@@ -119,7 +119,7 @@ async def _bench(options: dict[str, Any]) -> BenchOutcome:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, _stop, stop)
         with following(quiet=options["no_progress"]) as follower:
             outcome = await run_bench(workspace, request_of(options), follower=follower, stop=stop)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -128,3 +128,9 @@ async def _bench(options: dict[str, Any]) -> BenchOutcome:
             click.echo(f"warning: {warning}", err=True)
         report(workspace.store, outcome.summary, options, command=" ".join(["flowgauge", *sys.argv[1:]]))
     return outcome
+
+
+def _stop(stop: asyncio.Event) -> None:
+    if not stop.is_set():
+        click.echo("\nStopping: no more trials are started; those under way may still end.", err=True)
+    stop.set()

@@ -118,7 +118,8 @@ def conclude(outcome: BenchOutcome, bounds: Sequence[Bound]) -> int:
         click.echo(f"Interrupted. What was measured is stored. Go on with: flowgauge bench --resume {bench_id}", err=True)
         return 130
     if outcome.ran.status == "budget_exceeded":
-        click.echo(f"The budget is spent. What was measured is stored. Go on with: flowgauge bench --resume {bench_id}", err=True)
+        words = f"Go on with: flowgauge bench --resume {bench_id} --budget USD (for the whole bench, what is spent included)"
+        click.echo(f"The budget is spent. What was measured is stored. {words}", err=True)
         return 4
     if not any(config.overall.measured.total for config in outcome.summary.configs):
         click.echo("error: Nothing could be measured: no trial got past the infrastructure.", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
@@ -14,20 +15,24 @@ from flowgauge.cli.options import db_option
 def command(db: str | None) -> int:
     """Show the main job, offline, in a few seconds.
 
-    Plays of two versions of a workflow on the mock models, measured and stored.
+    A workflow is played in two versions, then measured in three configurations, on the mock models.
     """
     return asyncio.run(_demo(db))
 
 
 async def _demo(db: str | None) -> int:
-    from flowgauge.app.demo import TICKETS, demo_scene, demo_workflows
+    from flowgauge.app.demo import TICKETS, demo_bench, demo_scene, demo_workflows
     from flowgauge.app.workspace import open_workspace
     from flowgauge.cli.playing import show_play
     from flowgauge.define.diff import diff_workflows, render_diff
+    from flowgauge.report.bench_source import Source
+    from flowgauge.report.bench_terminal import bench_view
+    from flowgauge.report.formats import write_report
+    from flowgauge.report.play import show
 
     first, second = demo_workflows()
     async with open_workspace(db) as workspace:
-        scenes = [await demo_scene(workspace, first, ticket) for ticket in TICKETS[:2]]
+        scenes = [await demo_scene(workspace, first, TICKETS[0])]
         for scene in scenes:
             show_play(scene.play, scene.runs, scene.saved)
             click.echo()
@@ -36,11 +41,19 @@ async def _demo(db: str | None) -> int:
         click.echo()
         scenes.append(await demo_scene(workspace, second, TICKETS[0]))
         show_play(scenes[-1].play, scenes[-1].runs, scenes[-1].saved)
-        where = workspace.store.place
+        click.echo()
+        click.secho("Which model should it run on? 3 configurations × 3 tickets × 5 runs:", bold=True)
+        outcome = await demo_bench(workspace, scenes[-1].saved)
+        show(bench_view(Source(outcome.summary, lambda: workspace.store.iter_trials(outcome.record.uid))))
+        place = workspace.store.place
+        page = Path(place).parent / "demo.html" if "://" not in place else Path("demo.html")
+        write_report(page, outcome.summary, lambda: workspace.store.iter_trials(outcome.record.uid))
     click.echo(
         f"""
-Everything above is stored in {where}. Look at it:
-  flowgauge play list                      # every play, newest first
+Open the report in a browser: {page}
+Everything is stored in {place}. Look at it:
+  flowgauge report latest                  # the same table as Markdown
+  flowgauge trial list --status failed     # what went wrong, run by run
   flowgauge play show latest --node answer # one node: its request, answer, tokens, time
   flowgauge workflow diff ticket-triage 1 2
   flowgauge init && flowgauge run ticket-triage.yaml -i ticket="Where is my parcel?"

@@ -175,7 +175,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def ok(self) -> bool:
         """Ran, was checked where there are checks, and was not found wrong: what success rates count."""
-        return self.answer.status == "success" and not self.failure_category
+        return self.answer.status == "success" and self.passed is not False and not self.failure_category
 
 
 class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):

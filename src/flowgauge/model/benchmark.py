@@ -118,6 +118,8 @@ class Lead(msgspec.Struct, frozen=True, kw_only=True):
     runner_up_value: float | None = None
     significant: bool = False
     p_value: float | None = None
+    tied: tuple[str, ...] = ()
+    """Others with the same value: then nobody leads."""
 
 
 class BenchSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -152,7 +152,7 @@ def _legend(summary: BenchSummary) -> tuple[str, ...]:
 def winners(summary: BenchSummary) -> list[Winner]:
     """Cheapest, fastest, most reliable, best score: those that are known."""
     respects: tuple[tuple[str, Lead | None, Callable[[float], str]], ...] = (
-        ("Cheapest", summary.cheapest, lambda usd: f"{words.cost(usd, 'provider')} a run"),
+        ("Cheapest", summary.cheapest, lambda usd: f"{words.cost(usd, 'provider')} a success"),
         ("Fastest", summary.fastest, lambda milliseconds: f"{words.duration(milliseconds)} at the median"),
         ("Most reliable", summary.most_reliable, lambda share: f"{words.percent(share)} success"),
         ("Best score", summary.best_score, words.number),
@@ -163,6 +163,9 @@ def winners(summary: BenchSummary) -> list[Winner]:
 def _winner(title: str, lead: Lead, show: Callable[[float], str]) -> Winner:
     if not lead.runner_up:
         return Winner(title, lead.config, show(lead.value), "nothing to compare with", False)
+    if lead.tied:
+        names = ", ".join((lead.config, *lead.tied))
+        return Winner(title, "tie", show(lead.value), names, False)
     chance = "" if lead.p_value is None else f", p = {lead.p_value:.2g}"
     sure = f"significant{chance}" if lead.significant else f"lead not significant{chance}"
     after = "" if lead.runner_up_value is None else f", {show(lead.runner_up_value)}"

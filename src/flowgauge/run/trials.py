@@ -21,6 +21,7 @@ from flowgauge.model.bench import PlannedTrial, Trial
 from flowgauge.model.play import Failure
 from flowgauge.nodes.together import first_error
 from flowgauge.run.executors.executor import Executor
+from flowgauge.run.heap import steady_heap
 from flowgauge.run.trial_budget import TrialBudget
 from flowgauge.run.trial_job import TrialJob
 from flowgauge.run.trial_results import unanswered
@@ -61,12 +62,8 @@ async def run_trials(
     """Run what is planned until it is done, `stop` is set or the money is spent."""
     trials = _Trials(plan, executor, job, record, on_trial, stop or asyncio.Event(), budget)
     try:
-        async with asyncio.TaskGroup() as group:
-            watching = group.create_task(trials.watch(grace_s))
-            confirming = group.create_task(trials.confirm())
-            await trials.pump()
-            watching.cancel()
-            await confirming
+        with steady_heap():
+            await trials.run(grace_s)
     except BaseExceptionGroup as several:
         raise first_error(several) from None
     return trials.outcome()
@@ -110,6 +107,14 @@ class _Trials:
             spent_usd=self._spent_usd,
             unpriced=self._unpriced,
         )
+
+    async def run(self, grace_s: float) -> None:
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(self.watch(grace_s))
+            confirming = group.create_task(self.confirm())
+            await self.pump()
+            watching.cancel()
+            await confirming
 
     async def pump(self) -> None:
         """From the plan through the executor to the journal."""

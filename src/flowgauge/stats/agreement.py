@@ -48,9 +48,9 @@ def krippendorff_alpha(units: Sequence[Sequence[Any]], *, level: Level = "nomina
     n = sum(totals.values())
     if level == "interval":
         return _interval_alpha(usable, n)
-    distance = _ordinal(totals) if level == "ordinal" else _nominal
-    seen = math.fsum(_unlike(Counter(unit), distance) / (len(unit) - 1) for unit in usable)
-    chance = _unlike(totals, distance)
+    unlike = _unlike_by(_ordinal(totals)) if level == "ordinal" else _different
+    seen = math.fsum(unlike(Counter(unit)) / (len(unit) - 1) for unit in usable)
+    chance = unlike(totals)
     return 1 - (n - 1) * seen / chance if chance else None
 
 
@@ -66,13 +66,14 @@ def _squares(values: Sequence[float]) -> float:
     return math.fsum((value - centre) ** 2 for value in values)
 
 
-def _unlike(counts: Counter[Hashable], distance: Callable[[Any, Any], float]) -> float:
-    """Σ over ordered pairs of different ratings of their counts and their squared distance."""
-    return math.fsum(n * m * distance(a, b) for a, n in counts.items() for b, m in counts.items() if a != b)
+def _different(counts: Counter[Hashable]) -> float:
+    """How many ordered pairs of ratings differ."""
+    return float(counts.total() ** 2 - sum(n * n for n in counts.values()))
 
 
-def _nominal(_first: Hashable, _second: Hashable) -> float:
-    return 1.0
+def _unlike_by(distance: Callable[[Any, Any], float]) -> Callable[[Counter[Hashable]], float]:
+    """The same, each pair by its squared distance."""
+    return lambda counts: math.fsum(n * m * distance(a, b) for a, n in counts.items() for b, m in counts.items() if a != b)
 
 
 def _ordinal(totals: Counter[Hashable]) -> Callable[[Any, Any], float]:

@@ -86,6 +86,9 @@ class Backend(Protocol):
     def migrating(self, connection: Connection) -> AbstractContextManager[None]:
         """Hold off every other process that would migrate."""
 
+    def hold(self, connection: Connection, name: str) -> None:
+        """Within a transaction that writes: until it ends, nobody else holds this name."""
+
     def tables(self, connection: Connection) -> frozenset[str]:
         """Which tables there are."""
 

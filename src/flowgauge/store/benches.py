@@ -1,8 +1,8 @@
 """Benches in the store: begun, taken over, ended, found.
 
-A bench has one owner. It is begun and changes hands by compare-and-set, so of
-many processes that want the same bench one gets it and the others are told who
-has it.
+A bench has one owner. Benches of one name are begun one after the other, and
+change hands by compare-and-set, so of many processes that want the same bench
+one gets it and the others are told who has it.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Benches:
         under = {name: self._encoder.redacted(text) for name, text in under.items()}
         wanted = _named(bench_id) if bench_id else _unfinished(definition.name, definition_hash)
         with self._database.writing() as connection:
+            self._database.backend.hold(connection, definition.name)
             for _ in range(_TRIES):
                 found = None if new else connection.execute(wanted).mappings().one_or_none()
                 if found is not None:

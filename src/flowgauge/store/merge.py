@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, func, select
 
+from flowgauge.store.backend import Backend
 from flowgauge.store.bench_rows import on_version
 from flowgauge.store.benches import HASH_DIGITS, next_counter
 from flowgauge.store.schema import PORTABLE, benches, benchmarks, examples, plays, workflow_versions, workflows
@@ -25,9 +26,9 @@ Row = dict[str, Any]
 class Merge:
     """One import; used within one transaction."""
 
-    def __init__(self, connection: Connection, insert: Callable[[Table], Any]) -> None:
+    def __init__(self, connection: Connection, backend: Backend) -> None:
         self._connection = connection
-        self._insert = insert
+        self._backend = backend
         self._ours: dict[str, str] = {}
         self._renamed: dict[str, str] = {}
         self._added: Counter[str] = Counter()
@@ -101,6 +102,7 @@ class Merge:
 
     def _rename(self, row: Row) -> None:
         """Its run ids were made from the old id, and stay."""
+        self._backend.hold(self._connection, row["name"])
         short = row["definition_hash"][:HASH_DIGITS]
         counter = next_counter(self._connection, row["name"], short)
         row["planned_as"] = row["planned_as"] or row["bench_id"]
@@ -114,7 +116,7 @@ class Merge:
 
     def _new(self, table: Table, rows: list[Row]) -> int:
         """How many of the rows were not here."""
-        statement = self._insert(table).values(rows).on_conflict_do_nothing().returning(next(iter(table.primary_key)))
+        statement = self._backend.insert(table).values(rows).on_conflict_do_nothing().returning(next(iter(table.primary_key)))
         return len(self._connection.execute(statement).all())
 
     def _hang(self, rows: list[Row]) -> list[list[Row]]:

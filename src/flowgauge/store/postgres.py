@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, text
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from flowgauge.errors import MissingExtra, StoreFailure
@@ -79,6 +79,10 @@ class PostgresBackend:
             raw.rollback()
             raw.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
             raw.commit()
+
+    def hold(self, connection: Connection, name: str) -> None:
+        """A lock of the server's that ends with the transaction. Names that share a number only wait for each other."""
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, _MIGRATION_LOCK))))
 
     def tables(self, connection: Connection) -> frozenset[str]:
         """Which tables there are in the schema that new ones would go to."""

@@ -101,6 +101,9 @@ class SqliteBackend:
                 raw.execute("PRAGMA journal_mode=WAL")
             yield
 
+    def hold(self, _connection: Connection, _name: str) -> None:
+        """Nothing to do: who writes is alone with the whole file."""
+
     def tables(self, connection: Connection) -> frozenset[str]:
         """Which tables there are."""
         return frozenset(connection.scalars(text("SELECT name FROM sqlite_master WHERE type = 'table'")))

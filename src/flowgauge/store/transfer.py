@@ -86,7 +86,7 @@ def _write_table(file: IO[bytes], connection: Connection, table: Table) -> int:
 def read_export(database: Database, path: Path) -> Imported:
     """Into a store that may hold some of it already."""
     with database.writing() as connection:
-        merge = Merge(connection, database.backend.insert)
+        merge = Merge(connection, database.backend)
         for table, rows in _batches(_rows(path)):
             merge.add(table, rows)
     return Imported(added=merge.added, kept=merge.kept)

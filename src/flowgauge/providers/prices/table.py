@@ -84,10 +84,7 @@ class PriceTable:
     @property
     def label(self) -> str:
         """`genai-prices 0.2.1 + prices.yaml@1a2b3c4d`."""
-        from importlib.metadata import version
-
-        package = f"{PACKAGE} {version(PACKAGE)}"
-        return f"{package} + {self._file.name}@{self._hash}" if self._file else package
+        return f"{_package_version()} + {self._file.name}@{self._hash}" if self._file else _package_version()
 
     def cost(self, model_name: str, reply: Reply) -> tuple[float | None, CostSource]:
         """What the provider says it charged, else what its usage comes to."""
@@ -154,6 +151,14 @@ _ALWAYS = float("inf")
 def table() -> PriceTable:
     """The table of this process: with the file that FLOWGAUGE_PRICES names."""
     return PriceTable(os.environ.get(ENVIRONMENT) or None)
+
+
+@cache
+def _package_version() -> str:
+    """Read once: every play names it, and looking a version up costs more than the play's own work."""
+    from importlib.metadata import version
+
+    return f"{PACKAGE} {version(PACKAGE)}"
 
 
 def _at(tiers: Tiers, prompt_tokens: int) -> float:

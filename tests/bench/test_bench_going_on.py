@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -164,7 +165,7 @@ def test_extend_adds_runs_and_a_configuration_and_keeps_what_was_measured(flowga
     ],
 )
 def test_extend_refuses_to_change_the_meaning_of_what_was_measured(
-    flowgauge: Program, tmp_path: Path, change: dict[str, object], told: str
+    flowgauge: Program, tmp_path: Path, change: dict[str, Any], told: str
 ) -> None:
     first = flowgauge("bench", "ask.yaml", "--configs", bench_file(tmp_path), "--json").report
     refused = flowgauge("bench", "ask.yaml", "--configs", bench_file(tmp_path, **change), "--extend", "latest")
@@ -260,7 +261,7 @@ def test_cached_answers_cost_no_call(flowgauge: Program, tmp_path: Path, countin
 
 
 def test_filter_limit_and_tags(flowgauge: Program, tmp_path: Path) -> None:
-    variants = [variant(**{**one, "tags": {"parity": "even" if number % 2 == 0 else "odd"}}) for number, one in enumerate(named(6))]
+    variants = [{**one, "tags": {"parity": ("even", "odd")[number % 2]}} for number, one in enumerate(questions(6))]
     file = bench_file(tmp_path, state_variants=variants, tags={"team": "a"})
     command = ["bench", "ask.yaml", "--configs", str(file), "--json"]
     some = flowgauge(*command, "--filter", "config=o*", "--filter", "tag.parity=even", "--limit", "2", "--tag", "night=yes").report
@@ -270,10 +271,6 @@ def test_filter_limit_and_tags(flowgauge: Program, tmp_path: Path) -> None:
     listed = msgspec.json.decode(flowgauge("benchmark", "list", "--tag", "night=yes", "--json").out)
     assert [one["config"] for one in listed["benchmarks"]] == ["one"]
     assert flowgauge(*command, "--filter", "config=none").code == 2
-
-
-def named(count: int) -> list[dict[str, str]]:
-    return [{"name": one["name"], "question": one["state"]["question"]} for one in questions(count)]
 
 
 def test_a_bench_can_be_removed_and_its_plays_kept(flowgauge: Program, tmp_path: Path) -> None:

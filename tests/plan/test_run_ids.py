@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.plan.plans import TARGET, bench
 
 from flowgauge.model.bench import Bench, Case, CheckSpec, Configuration, Target
-from flowgauge.plan.ids import bench_id, definition_hash, run_id
+from flowgauge.model.ids import bench_id
+from flowgauge.plan.ids import definition_hash, run_id
 from flowgauge.plan.order import expand
 
 GOLDEN_HASH = "7a69798f4ebf9f9270922877febb51fc82c242759e7d12cb849a899f42df683f"

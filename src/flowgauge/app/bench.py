@@ -222,16 +222,18 @@ def _executor(request: BenchRequest, max_concurrent: int) -> Executor:
 
 
 def _budget(store: Store, record: BenchRecord) -> Any:
+    """What earlier sessions spent counts, as far as prices are known, and says what a trial will cost. The cache was paid elsewhere."""
     from flowgauge.run.trial_budget import TrialBudget
 
     limit = record.definition.budget_usd
-    return TrialBudget(limit, spent_usd=_spent_usd(store, record)) if limit else None
-
-
-def _spent_usd(store: Store, record: BenchRecord) -> float:
-    """In earlier sessions, as far as prices are known; what came from the cache was paid elsewhere."""
-    rows = (TrialRow(*row) for row in store.trial_rows(record.uid))
-    return sum(row.cost_usd or 0.0 for row in rows if not row.cached)
+    if not limit:
+        return None
+    paid: dict[str, list[float]] = {}
+    for row in store.trial_rows(record.uid):
+        if (trial := TrialRow(*row)).cost_usd is not None and not trial.cached:
+            paid.setdefault(trial.config, []).append(trial.cost_usd)
+    means = {config: sum(costs) / len(costs) for config, costs in paid.items()}
+    return TrialBudget(limit, spent_usd=sum(map(sum, paid.values())), estimate=lambda planned: means.get(planned.config))
 
 
 def _finish(workspace: Workspace, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str) -> BenchRecord:

@@ -41,14 +41,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextlib.asynccontextmanager
 async def open_job(
-    workspace: Workspace, setting: Setting, function: Callable[..., Any] | None = None
+    workspace: Workspace, setting: Setting, function: Callable[..., Any] | None = None, *, in_worker: bool = False
 ) -> AsyncIterator[tuple[BenchJob, TargetServices]]:
     """The job in this process."""
     bench = setting.record.definition
     services = TargetServices(
         http=workspace.services.http,
         price=_price,
-        plays=await asyncio.to_thread(_plays, workspace, setting) if bench.target.kind == "workflow" else None,
+        plays=await asyncio.to_thread(_plays, workspace, setting, in_worker) if bench.target.kind == "workflow" else None,
         function=function,
     )
     caller = make_target(bench, services)
@@ -70,11 +70,14 @@ async def open_job(
 async def worker_job(payload: bytes) -> AsyncIterator[BenchJob]:
     """The same job in a worker process: it opens the store by itself and writes its own plays."""
     setting = msgspec.json.decode(payload, type=Setting)
-    async with open_workspace(setting.db, isolation=setting.isolation) as workspace, open_job(workspace, setting) as (job, _):
+    async with (
+        open_workspace(setting.db, isolation=setting.isolation) as workspace,
+        open_job(workspace, setting, in_worker=True) as (job, _),
+    ):
         yield job
 
 
-def _plays(workspace: Workspace, setting: Setting) -> WorkflowServices:
+def _plays(workspace: Workspace, setting: Setting, in_worker: bool) -> WorkflowServices:
     record = setting.record
     return WorkflowServices(
         engine=workspace.engine,
@@ -84,6 +87,7 @@ def _plays(workspace: Workspace, setting: Setting) -> WorkflowServices:
         created_at=record.created_at,
         graphs=configured(workspace.store, record.definition),
         stored_play=_stored_play(workspace.store) if setting.continued else None,
+        trials_follow=not in_worker,
         generation=setting.generation,
     )
 

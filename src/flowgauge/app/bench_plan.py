@@ -13,11 +13,12 @@ from flowgauge.app.bench_again import extended
 from flowgauge.app.bench_job import configured
 from flowgauge.errors import Failed
 from flowgauge.model.bench import Bench, BenchRecord, Case, Configuration, PlannedTrial
+from flowgauge.model.ids import bench_id
 from flowgauge.model.workflow import Json
 from flowgauge.nodes.ai import AiNode, model_of
 from flowgauge.nodes.codec import read_workflow
 from flowgauge.plan.estimate import Estimate, Guess, PerTrial, estimate
-from flowgauge.plan.ids import bench_id, definition_hash
+from flowgauge.plan.ids import definition_hash
 from flowgauge.plan.order import expand, runs_of_cases
 
 if TYPE_CHECKING:

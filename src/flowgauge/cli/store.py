@@ -44,13 +44,13 @@ def backup(path: Path, db: str | None) -> None:
 
 
 @command.command("prune")
-@click.option("--keep", type=click.IntRange(0), help="Keep the newest N plays.")
-@click.option("--days", type=click.FloatRange(0), help="Keep plays younger than D days.")
+@click.option("--keep", type=click.IntRange(0), help="Keep the newest N plays and the newest N benches.")
+@click.option("--days", type=click.FloatRange(0), help="Keep what is younger than D days.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
 @json_option
 @db_option
 def prune(keep: int | None, days: float | None, dry_run: bool, as_json: bool, db: str | None) -> None:
-    """Delete old plays. A running play always stays."""
+    """Delete old plays and whole benches that are finished. What is running always stays."""
     from flowgauge.app.workspace import opened_store
 
     if (keep is None) == (days is None):
@@ -60,7 +60,8 @@ def prune(keep: int | None, days: float | None, dry_run: bool, as_json: bool, db
     if as_json:
         print_json(gone)
     else:
-        click.echo(f"{gone.plays} plays with {gone.node_runs} node runs {'would be' if dry_run else 'are'} deleted.")
+        what = f"{gone.plays} plays with {gone.node_runs} node runs and {gone.benches} benches with {gone.trials} trials"
+        click.echo(f"{what} {'would be' if dry_run else 'are'} deleted.")
 
 
 @command.command("vacuum")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from collections import deque
 
@@ -39,3 +40,14 @@ def _chance() -> str:
 def content_hash(content: bytes) -> str:
     """What makes two contents the same: SHA-256, in hex."""
     return hashlib.sha256(content).hexdigest()
+
+
+HASH_DIGITS = 8
+"""Of the definition hash, in a bench id."""
+_UNSPEAKABLE = re.compile(r"[^A-Za-z0-9._]+")
+
+
+def bench_id(name: str, definition: str, counter: int) -> str:
+    """`<name>-<hash>-<counter>`: short enough to be typed, and one word in every shell and file system."""
+    spoken = _UNSPEAKABLE.sub("-", name).strip("-.") or "bench"
+    return f"{spoken}-{definition[:HASH_DIGITS]}-{counter}"

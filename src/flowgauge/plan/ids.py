@@ -9,19 +9,15 @@ and how many at once, money, tags, and what files are called.
 from __future__ import annotations
 
 import hashlib
-import re
 
 import msgspec
 
 from flowgauge.model.bench import Bench, Case, CheckSpec
 
-HASH_DIGITS = 8
-"""Of the definition hash, in a bench id."""
 RUN_ID_DIGITS = 16
 
 _FORM = b"flowgauge bench 1"
 _encoder = msgspec.json.Encoder(order="sorted")
-_UNSPEAKABLE = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def definition_hash(bench: Bench) -> str:
@@ -32,12 +28,6 @@ def definition_hash(bench: Bench) -> str:
     for case in bench.cases:
         _feed(digest, _measured(case) if case.runs or case.tags or case.checks else case)
     return digest.hexdigest()
-
-
-def bench_id(name: str, definition: str, counter: int) -> str:
-    """`<name>-<hash>-<counter>`: short enough to be typed, and one word in every shell and file system."""
-    spoken = _UNSPEAKABLE.sub("-", name).strip("-.") or "bench"
-    return f"{spoken}-{definition[:HASH_DIGITS]}-{counter}"
 
 
 def run_id(config: str, case: str, repetition: int, bench_id: str) -> str:

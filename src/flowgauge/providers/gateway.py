@@ -90,7 +90,7 @@ class LiveGateway:
         self._wire: Wire | None = None
 
     async def complete(self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None) -> ModelResponse:
-        """One exchange. All that comes before the wire is queueing: the limiter, and at the first call the imports."""
+        """One exchange. Waiting of our own is queueing: for the limiter, the imports of the first call, a busy event loop."""
         asked_s = time.perf_counter()
         provider = self._chosen.get((request.provider, bool(request.base_url))) or self._choose(request)
         limiter = (self._limits or limit_settings.shared()).of(request.provider.removeprefix(LIBRARY_PREFIX))
@@ -99,7 +99,7 @@ class LiveGateway:
         queue_ms = (started_s - asked_s) * 1000
         try:
             reply = await provider.complete(request, on_text=on_text)
-            duration_ms = (time.perf_counter() - started_s) * 1000
+            duration_ms = (time.perf_counter() - started_s) * 1000 - reply.late_ms
             lease.settle(reply.tokens_prompt + reply.tokens_completion)
         except Failed as error:
             if error.failure.kind == "rate_limited":
@@ -117,7 +117,7 @@ class LiveGateway:
             usage=self._usage(request, reply),
             duration_ms=duration_ms,
             first_token_ms=reply.first_token_ms,
-            queue_ms=queue_ms,
+            queue_ms=queue_ms + reply.late_ms,
         )
 
     def estimate_usd(self, request: ModelRequest) -> float | None:

@@ -30,6 +30,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_usd: float | None = None
     """Where the provider itself says what it charged."""
     first_token_ms: float | None = None
+    late_ms: float = 0.0
+    """How long the whole answer was here before our own code got round to it: not the model's time."""
 
 
 class Provider(Protocol):

@@ -6,14 +6,15 @@ imports nothing of it before a test asks. See docs/pytest.md.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import inspect
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from flowgauge.pytest_plugin.session import Session
     from flowgauge.pytest_plugin.fixtures import BenchFixture, TrialNotes
+    from flowgauge.pytest_plugin.session import Session
 
 MARKER = "flowgauge"
 _HELP = (
@@ -45,20 +46,39 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse what could not be measured, rather than run it once in silence."""
     for item in items:
-        if item.get_closest_marker(MARKER) and (not isinstance(item, pytest.Function) or hasattr(item, "_testcase") or _is_unittest(item)):
+        if item.get_closest_marker(MARKER) and (not isinstance(item, pytest.Function) or _is_unittest(item)):
             raise pytest.UsageError(f"{item.nodeid}: flowgauge measures test functions only, not {type(item).__name__}.")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a marked test as a bench."""
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a marked test as a bench. A wrapper comes before plugins that would call the test themselves; they then find nothing to do."""
     mark = pyfuncitem.get_closest_marker(MARKER)
-    if mark is None or pyfuncitem.config.getoption("flowgauge_off") or pyfuncitem.stash.get(_PLAIN, False):
-        return None
+    if mark is None or pyfuncitem.stash.get(_PLAIN, False):
+        return (yield)
+    own = pyfuncitem.obj
+    pyfuncitem.obj = _once(pyfuncitem) if pyfuncitem.config.getoption("flowgauge_off") else _measured(pyfuncitem, mark)
+    try:
+        return (yield)
+    finally:
+        pyfuncitem.obj = own
+
+
+def _measured(item: pytest.Function, mark: pytest.Mark) -> Callable[..., Any]:
     from flowgauge.pytest_plugin.measuring import measure
 
-    measure(pyfuncitem, mark, session_of(pyfuncitem.config))
-    return True
+    measure(item, mark, session_of(item.config))
+    return lambda **_: None
+
+
+def _once(item: pytest.Function) -> Callable[..., Any]:
+    """The test as it is; a coroutine function that no other plugin would run is run here."""
+    own: Callable[..., Any] = item.obj
+    if not inspect.iscoroutinefunction(own) or "anyio_backend" in item.funcargs:
+        return own
+    import asyncio
+
+    return lambda **arguments: asyncio.run(own(**arguments))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,7 +86,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Hand the numbers to whoever prints the summary: with pytest-xdist that is another process."""
     report = yield
     if call.when == "call" and _ROWS in item.stash:
-        report.flowgauge = item.stash[_ROWS]
+        vars(report)["flowgauge"] = item.stash[_ROWS]
     return report
 
 
@@ -89,9 +109,11 @@ def flowgauge_trial() -> TrialNotes:
 
 
 @pytest.fixture
-def flowgauge_config() -> dict[str, Any]:
+def flowgauge_config(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The configuration of the run, where the marker names `configs`; else empty. Changes from run to run."""
-    return {}
+    mark = request.node.get_closest_marker(MARKER)
+    configs = (mark.kwargs.get("configs") if mark else None) or {}
+    return dict(next(iter(configs.values()), {}))
 
 
 def session_of(config: pytest.Config) -> Session:

@@ -55,7 +55,9 @@ class MainThread(Generic[R]):
         def work() -> None:
             try:
                 value = function()
-            except Exception as error:  # noqa: BLE001 - it is raised where the call was made
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is raised where the call was made
                 _tell(loop, answer, error=error)
             else:
                 _tell(loop, answer, value=value)
@@ -84,7 +86,7 @@ class MainThread(Generic[R]):
                 return  # it is over already
 
 
-def _tell(loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], value: Any = None, error: Exception | None = None) -> None:
+def _tell(loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], value: Any = None, error: BaseException | None = None) -> None:
     def settle() -> None:
         if answer.done():
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,8 @@ from flowgauge.run.graph import Graph
 from flowgauge.run.playing import Listener, Playing
 from flowgauge.run.schedule import run_graph
 
+Later = Callable[[Iterable[Awaitable[None]]], None]
+"""Is handed the writes that a play would wait for."""
 _STATUS: dict[FailureKind, PlayStatus] = {"timeout": "timeout", "cancelled": "cancelled", "budget_exceeded": "budget_exceeded"}
 
 
@@ -36,8 +38,9 @@ class Engine:
         workflows: Mapping[str, Workflow] | None = None,
         before: Sequence[NodeRun] = (),
         listener: Listener | None = None,
+        later: Later | None = None,
     ) -> Play:
-        """Run to the end. `before` is what an earlier run of this play has stored.
+        """Run to the end. `before` is what an earlier run of this play has stored. With `later` it does not wait for its end to be stored.
 
         A caller that is cancelled itself leaves the play unfinished, to be taken up again; use `cancel` to end it.
         """
@@ -55,8 +58,12 @@ class Engine:
             playing.play_event("play_started", running)
             output, failure = await self._run(playing)
             finished = _finished(running, playing, output, failure, play.duration_ms + clock.tick_ms() - began, self._services)
-            await self._journal.play_finished(finished)
-            await playing.pay()
+            end = self._journal.play_finished(finished)
+            if later is None:
+                await end
+                await playing.pay()
+            else:
+                later((*playing.owed, end))
         finally:
             del self._running[play.sid]
         playing.play_event("play_finished", finished)

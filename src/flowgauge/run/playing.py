@@ -59,7 +59,8 @@ class Playing:
         self._workflows = workflows
         self._resolved: dict[tuple[str, Vertex], Graph] = {}
         self._listener = listener
-        self._owed: deque[Awaitable[None]] = deque()
+        self.owed: deque[Awaitable[None]] = deque()
+        """Writes that nobody has waited for yet."""
         self._stop: StopKind | None = None
         self._task: asyncio.Task[object] | None = None
         self.cancels = 0
@@ -130,15 +131,15 @@ class Playing:
 
     def owe(self, receipt: Awaitable[None]) -> Awaitable[None] | None:
         """Remember a write that nobody waits for; the oldest of too many, to be waited for."""
-        if self._owed and self._owed[-1] is receipt:
+        if self.owed and self.owed[-1] is receipt:
             return None
-        self._owed.append(receipt)
-        return self._owed.popleft() if len(self._owed) > MAX_OWED else None
+        self.owed.append(receipt)
+        return self.owed.popleft() if len(self.owed) > MAX_OWED else None
 
     async def pay(self) -> None:
         """Every write that was owed is on disk, or its error is raised."""
-        while self._owed:
-            await self._owed.popleft()
+        while self.owed:
+            await self.owed.popleft()
 
     def started(self, path: str, attempt: int) -> None:
         """Tell followers that an attempt begins."""

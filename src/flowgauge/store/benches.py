@@ -13,7 +13,8 @@ from sqlalchemy import Connection, RowMapping, Select, func, or_, select, update
 
 from flowgauge.errors import Conflict, NotFound, UsageError
 from flowgauge.model.bench import Bench, BenchRecord, BenchStatus
-from flowgauge.model.ids import BENCH, new_sid
+from flowgauge.model.ids import BENCH, HASH_DIGITS, new_sid
+from flowgauge.model.ids import bench_id as make_bench_id
 from flowgauge.store.bench_rows import check_readable, definition_values, read_bench
 from flowgauge.store.database import Database, now_ms
 from flowgauge.store.owners import find_owner, is_alive, unless_renewed
@@ -26,7 +27,6 @@ from flowgauge.store.schema import benches
 How = Literal["new", "continued", "held"]
 """Begun; taken up again; somebody alive runs it: its `owner_sid` says who."""
 LATEST = "latest"
-HASH_DIGITS = 8
 _TRIES = 100
 _NEWEST_FIRST = Order("benches", benches.c.created_at, descending=True, tie=benches.c.uid)
 _WITHOUT_CASES = tuple(column for column in benches.c if column.name != "cases")
@@ -148,7 +148,7 @@ class Benches:
         short = values["definition_hash"][:HASH_DIGITS]
         counter = next_counter(connection, name, short)
         row = {
-            "uid": new_sid(BENCH), "bench_id": bench_id or f"{name}-{short}-{counter}", "name": name, "counter": counter,
+            "uid": new_sid(BENCH), "bench_id": bench_id or make_bench_id(name, short, counter), "name": name, "counter": counter,
             "status": "running", "created_at": now_ms(), "finished_at": 0, "duration_ms": 0.0, "interruptions": 0, "planned_as": "",
         }  # fmt: skip
         insert = self._database.backend.insert(benches).values(**row, **values).on_conflict_do_nothing().returning(*benches.c)
@@ -160,7 +160,7 @@ def next_counter(connection: Connection, name: str, short_hash: str) -> int:
     """The number of the next bench of this name and definition; one whose id somebody has given by hand is passed over."""
     alike = (benches.c.name == name, begins_with(benches.c.definition_hash, short_hash))
     counter = (connection.scalar(select(func.max(benches.c.counter)).where(*alike)) or 0) + 1
-    while connection.scalar(select(benches.c.uid).where(benches.c.bench_id == f"{name}-{short_hash}-{counter}")):
+    while connection.scalar(select(benches.c.uid).where(benches.c.bench_id == make_bench_id(name, short_hash, counter))):
         counter += 1
     return counter
 

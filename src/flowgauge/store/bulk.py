@@ -14,7 +14,7 @@ import msgspec
 
 from flowgauge.store.rows import NODE_COLUMNS, PLAY_COLUMNS, TRIAL_COLUMNS, Row
 
-SIZES = (256, 32, 4, 1)
+SIZES = (64, 8, 1)
 
 _NEVER_CHANGED = frozenset({"sid", "workflow_sid", "version_sid", "inputs", "started_at"})
 _FINAL = tuple(name for name in PLAY_COLUMNS if name not in _NEVER_CHANGED and name != "resumed")

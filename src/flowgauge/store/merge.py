@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, func, select
 
+from flowgauge.model.ids import HASH_DIGITS
 from flowgauge.store.backend import Backend
 from flowgauge.store.bench_rows import on_version
-from flowgauge.store.benches import HASH_DIGITS, next_counter
+from flowgauge.store.benches import next_counter
 from flowgauge.store.schema import PORTABLE, benches, benchmarks, examples, plays, workflow_versions, workflows
 
 Row = dict[str, Any]

@@ -83,6 +83,11 @@ class SqliteBackend:
                 raise self.failure(error) from error
         if not folder.is_dir():
             raise StoreFailure(f"The store {self.place} cannot be made: there is no folder {folder}.", remedy=f"Run: mkdir -p {folder}")
+        if not self.path.exists():
+            try:
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # prompts and answers are their owner's own
+            except OSError as error:
+                raise self.failure(error) from error
 
     def engine(self) -> Engine:
         """Reads see one moment; a transaction marked WRITES has the write lock from its beginning."""

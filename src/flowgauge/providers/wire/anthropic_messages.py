@@ -50,11 +50,15 @@ class AnthropicMessages:
         headers = {**to.headers, "anthropic-version": VERSION}
         timeout_s = request.timeout_s or TIMEOUT_S
         call = Call(caller=to.caller, url=to.url, headers=headers, body=msgspec.json.encode(body), timeout_s=timeout_s)
-        reply = await self._stream(call, on_text) if request.stream else _whole(to.caller, await self._wire.post(call))
+        reply = await (self._stream(call, on_text) if request.stream else self._post(call))
         return _unwrapped(reply, request.schema) if request.schema is not None and answers_by_tool(body) else reply
 
     async def close(self) -> None:
         """The wire is the gateway's: it closes it."""
+
+    async def _post(self, call: Call) -> Reply:
+        received = await self._wire.post(call)
+        return msgspec.structs.replace(_whole(call.caller, received.body), late_ms=received.late_ms)
 
     async def _stream(self, call: Call, on_text: Callable[[str], None] | None) -> Reply:
         started_s = time.perf_counter()

@@ -54,7 +54,8 @@ class OpenAIChat:
         call = Call(caller=to.caller, url=to.url, headers=to.headers, body=_encode(body_of(request)), timeout_s=timeout_s)
         if request.stream:
             return await self._stream(call, on_text)
-        return _whole(to.caller, await self._wire.post(call))
+        received = await self._wire.post(call)
+        return msgspec.structs.replace(_whole(to.caller, received.body), late_ms=received.late_ms)
 
     async def close(self) -> None:
         """The wire is the gateway's: it closes it."""

@@ -7,17 +7,20 @@ must not travel on), keeps no cookie and retries nothing.
 
 from __future__ import annotations
 
+import time
 import urllib.request
 from collections.abc import AsyncGenerator, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import aiohttp
 import msgspec
 from yarl import URL
 
 from flowgauge.providers.wire import http_failures
+from flowgauge.providers.wire.arrival import StampingConnector, received_at
 from flowgauge.providers.wire.http_failures import Caller
+from flowgauge.providers.wire.turns import Turns
 
 TIMEOUT_S: Final = 600.0
 KEEP_ALIVE_S: Final = 20.0
@@ -35,22 +38,32 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = TIMEOUT_S
 
 
+class Received(NamedTuple):
+    """A body, and how long it was here before we looked at it."""
+
+    body: bytes
+    late_ms: float
+
+
 class Wire:
     """The shared session. Opened by the first call, in that call's event loop."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._turns = Turns()
 
-    async def post(self, call: Call) -> bytes:
+    async def post(self, call: Call) -> Received:
         """The body of a 200."""
         try:
             async with self._send(call) as response:
                 body = await response.read()
+                received_s = received_at(response)
+                await self._turns.take()
         except _BROKEN as error:
             raise http_failures.of_exception(call.caller, error, call.timeout_s) from error
         if response.status != 200:
             raise http_failures.of_status(call.caller, response.status, response.headers, body)
-        return body
+        return Received(body, (time.perf_counter() - received_s) * 1000)
 
     async def events(self, call: Call) -> AsyncGenerator[bytes, None]:
         """The data of each server-sent event of a 200."""
@@ -79,8 +92,7 @@ class Wire:
         return session.post(url, data=call.body, headers=call.headers, timeout=_timeout(call.timeout_s), allow_redirects=False, proxy=proxy)
 
     def _open(self) -> aiohttp.ClientSession:
-        # No limit here: how many requests run at once is the limiter's business.
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
+        connector = StampingConnector(keepalive_timeout_s=KEEP_ALIVE_S)
         self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         return self._session
 

@@ -24,6 +24,7 @@ from flowgauge.nodes.branch import BranchNode
 from flowgauge.nodes.inputs import checked_inputs
 from flowgauge.run.engine import Engine
 from flowgauge.run.graph import Graph, compiled, with_config
+from flowgauge.run.targets.owed import Owed
 from flowgauge.run.targets.own_time import Ended, own_time
 
 StoredPlay = Callable[[str], "tuple[Play, Sequence[NodeRun]] | None"]
@@ -60,6 +61,8 @@ class WorkflowServices(msgspec.Struct, frozen=True, kw_only=True):
     """By configuration."""
     stored_play: StoredPlay | None = None
     """Only where the bench was begun before."""
+    trials_follow: bool = False
+    """Trials are written to the engine's own journal, after their plays: then no play waits for the disk."""
     generation: str = ""
     """Another one gives every trial another play: to run failed ones again."""
 
@@ -72,11 +75,14 @@ class WorkflowTarget:
     def __init__(self, bench: Bench, services: WorkflowServices) -> None:
         self._name = bench.name
         self._services = services
+        self._owed = Owed()
+        self._later = self._owed.add if services.trials_follow else None
         self._ready = {name: _ready(item, bench.timeout_s) for name, item in services.graphs.items()}
         _check_inputs(bench.cases, [graph.workflow for graph, _ in self._ready.values()])
 
     async def call(self, configuration: Configuration, case: Case, planned: PlannedTrial) -> Answer:
         """Play once, or finish what was begun."""
+        self._owed.check()
         services = self._services
         graph, configured = self._ready[configuration.name]
         sid = play_sid(services.bench_uid, services.created_at, planned.run_id, services.generation)
@@ -86,12 +92,13 @@ class WorkflowTarget:
         before = stored[1] if stored is not None else ()
         play = self._play(sid, configured, checked_inputs(graph.workflow, case.inputs), stored[0] if stored is not None else None)
         watch = _Watch(services.clock)
-        finished = await services.engine.play(graph, play, workflows=configured.workflows, before=before, listener=watch)
+        finished = await services.engine.play(graph, play, workflows=configured.workflows, before=before, listener=watch, later=self._later)
         attempts = [*map(_as_stored, before), *watch.ended]
         return _answer(finished, attempts, repeated=_called_again(graph, before, watch.ended) if stored is not None else 0)
 
     async def close(self) -> None:
-        """The engine is the process's."""
+        """All that was played is stored. The engine is the process's."""
+        await self._owed.close()
 
     def _play(self, sid: str, configured: Configured, inputs: dict[str, Json], stored: Play | None) -> Play:
         owner_sid = self._services.owner_sid

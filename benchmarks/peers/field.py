@@ -85,7 +85,9 @@ def _missing(peer: Peer, places: Places) -> str:
         return "" if places.promptfoo else "npm install promptfoo, then --promptfoo node_modules/.bin/promptfoo"
     code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({peer.package!r}) is None)"
     absent = subprocess.run([_interpreter(peer, places), "-c", code], cwd=ROOT, check=False).returncode
-    return f"pip install {peer.package.replace('_', '-')} in an environment of its own, then --peers-python ITS/bin/python" if absent else ""
+    return (
+        f"pip install {peer.package.replace('_', '-')} in an environment of its own, then --peers-python ITS/bin/python" if absent else ""
+    )
 
 
 def _interpreter(peer: Peer, places: Places) -> str:
@@ -155,7 +157,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:
-        first, *rest = (cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(cells, widths, strict=True)))
+        first, *rest = (
+            cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
         return "| " + " | ".join((first, *rest)) + " |"
 
     print("\n" + line(head))

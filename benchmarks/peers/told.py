@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     """One measurement. `what` is noop, play (noop in a stored workflow) or calls (a model behind `url`)."""
 
     what: str
-    count: int
+    trials: int
     at_once: int
     url: str
     folder: str
@@ -33,7 +33,7 @@ def asked() -> Asked:
     """From the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("noop", "play", "calls"))
-    parser.add_argument("count", type=int)
+    parser.add_argument("trials", type=int)
     parser.add_argument("at_once", type=int)
     parser.add_argument("--url", default="")
     parser.add_argument("--folder", default=".")

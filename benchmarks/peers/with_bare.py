@@ -6,7 +6,6 @@ import asyncio
 import json
 
 import aiohttp
-
 from benchmarks.peers.many import timed
 from benchmarks.peers.told import MODEL, PROMPT, Asked, asked, tell, version_of
 
@@ -21,7 +20,7 @@ async def calls(asked: Asked) -> None:
                 await response.read()
 
         await timed(call, asked.at_once, asked.at_once)
-        tell(*await timed(call, asked.count, asked.at_once), version=version_of("aiohttp"))
+        tell(*await timed(call, asked.trials, asked.at_once), version=version_of("aiohttp"))
 
 
 if __name__ == "__main__":

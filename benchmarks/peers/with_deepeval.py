@@ -31,10 +31,10 @@ def measure(asked: Asked) -> None:
     with quiet():
         evaluated(asked.at_once, asked.at_once)
         begun = time.perf_counter()
-        right = evaluated(asked.count, asked.at_once)
+        right = evaluated(asked.trials, asked.at_once)
         seconds = time.perf_counter() - begun
-    if right != asked.count:
-        raise SystemExit(f"only {right} of {asked.count} cases passed")
+    if right != asked.trials:
+        raise SystemExit(f"only {right} of {asked.trials} cases passed")
     tell(seconds, version=version_of("deepeval"))
 
 

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import flowgauge as fg
 from benchmarks.peers.nothing import nothing
 from benchmarks.peers.told import MODEL, PROMPT, Asked, asked, tell, version_of
+
+import flowgauge as fg
 from flowgauge.app.bench_api import BenchResult
 from flowgauge.define.workflow import parse_workflow
 
@@ -40,15 +41,15 @@ async def measure(asked: Asked) -> None:
     os.environ["OPENAI_API_KEY"] = "not-a-key"
     await benched(asked, asked.at_once, "warm-up")
     worked, begun = time.process_time(), time.perf_counter()
-    result = await benched(asked, asked.count, "measured")
+    result = await benched(asked, asked.trials, "measured")
     seconds, worked = time.perf_counter() - begun, time.process_time() - worked
     only = result.configs["only"]
-    if only.success.count != asked.count or only.latency is None:
-        raise SystemExit(f"only {only.success.count} of {asked.count} trials succeeded")
+    if only.success.count != asked.trials or only.latency is None:
+        raise SystemExit(f"only {only.success.count} of {asked.trials} trials succeeded")
     tell(
         seconds,
         run_seconds=result.outcome.record.duration_ms / 1000,
-        cpu_us=worked / asked.count * 1e6,
+        cpu_us=worked / asked.trials * 1e6,
         p50_ms=only.latency.p50,
         p95_ms=only.latency.p95,
         version=version_of("flowgauge"),

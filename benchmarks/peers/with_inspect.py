@@ -14,7 +14,7 @@ def noop_solver() -> Any:
     solver = importlib.import_module("inspect_ai.solver").solver
     output = importlib.import_module("inspect_ai.model").ModelOutput
 
-    @solver  # type: ignore[untyped-decorator]
+    @solver
     def do_nothing() -> Any:
         async def solve(state: Any, generate: Any) -> Any:  # noqa: ARG001
             state.output = output.from_content("none", await nothing())
@@ -49,7 +49,7 @@ def measure(asked: Asked) -> None:
     with quiet():
         evaluated(asked, asked.at_once)
         begun = time.perf_counter()
-        log = evaluated(asked, asked.count)
+        log = evaluated(asked, asked.trials)
         seconds = time.perf_counter() - begun
     timed = [sample.output.time * 1000 for sample in log.samples or () if sample.output and sample.output.time]
     tell(seconds, timed, version=version_of("inspect-ai"))

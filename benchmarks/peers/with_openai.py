@@ -17,7 +17,7 @@ async def calls(asked: Asked) -> None:
             await client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": PROMPT}])
 
         await timed(call, asked.at_once, asked.at_once)
-        tell(*await timed(call, asked.count, asked.at_once), version=version_of("openai"))
+        tell(*await timed(call, asked.trials, asked.at_once), version=version_of("openai"))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ def evaluated(asked: Asked, count: int) -> tuple[float, dict[str, Any]]:
     (folder / "promptfooconfig.json").write_text(json.dumps(config))
     command = [os.environ["PROMPTFOO"], "eval", "-c", "promptfooconfig.json", "-j", str(asked.at_once), "-o", "out.json"]
     begun = time.perf_counter()
-    done = subprocess.run([*command, "--no-cache", "--no-table", "--no-progress-bar"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--no-cache", "--no-table", "--no-progress-bar"], cwd=folder, capture_output=True, text=True, check=False
+    )
     seconds = time.perf_counter() - begun
     if not (folder / "out.json").is_file():
         raise SystemExit(done.stderr[-2000:] or done.stdout[-2000:])
@@ -46,10 +48,10 @@ def evaluated(asked: Asked, count: int) -> tuple[float, dict[str, Any]]:
 
 def measure(asked: Asked) -> None:
     start_s, _ = evaluated(asked, 1)
-    seconds, said = evaluated(asked, asked.count)
+    seconds, said = evaluated(asked, asked.trials)
     results = said["results"]["results"]
-    if len(results) != asked.count or not all(one["success"] for one in results):
-        raise SystemExit(f"only {sum(bool(one['success']) for one in results)} of {asked.count} tests passed")
+    if len(results) != asked.trials or not all(one["success"] for one in results):
+        raise SystemExit(f"only {sum(bool(one['success']) for one in results)} of {asked.trials} tests passed")
     version = said.get("metadata", {}).get("promptfooVersion", "")
     tell(max(seconds - start_s, 1e-9), [one["latencyMs"] for one in results], version=version)
 

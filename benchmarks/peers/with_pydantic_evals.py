@@ -41,9 +41,9 @@ async def measure(asked: Asked) -> None:
     with quiet():
         await evaluated(task, asked.at_once, asked.at_once, check=check)
         begun = time.perf_counter()
-        report = await evaluated(task, asked.count, asked.at_once, check=check)
+        report = await evaluated(task, asked.trials, asked.at_once, check=check)
         seconds = time.perf_counter() - begun
-    if report.failures or len(report.cases) != asked.count:
+    if report.failures or len(report.cases) != asked.trials:
         raise SystemExit(f"{len(report.failures)} cases failed")
     tell(seconds, [case.task_duration * 1000 for case in report.cases], version=version_of("pydantic-evals"))
 

@@ -45,6 +45,12 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", *arguments)
 
 
+def run_apart(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> pytest.RunResult:
+    """In a process of its own, with no other plugins."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "flowgauge.pytest_plugin", *arguments)
+
+
 def only_bench(store: Store) -> tuple[BenchRecord, list[Trial]]:
     (record,) = store.list_benches(with_cases=True).items
     return record, list(store.iter_trials(record.uid))
@@ -191,6 +197,25 @@ def test_runs_at_once_overlap(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=2)
 
 
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_run_that_hangs_is_a_timeout_and_the_others_go_on(pytester: pytest.Pytester, stored: Store, kind: str) -> None:
+    hang = "await asyncio.Event().wait()" if kind == "async def" else "threading.Event().wait()"
+    pytester.makepyfile(
+        f"""
+        import asyncio, threading, pytest
+        CALLS = []
+        @pytest.mark.flowgauge(runs=4, min_success=0.75, timeout_s=0.5)
+        {kind} test_it():
+            CALLS.append(1)
+            if len(CALLS) == 2:
+                {hang}
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
+    _, trials = only_bench(stored)
+    assert [trial.failure_category for trial in trials] == ["", "timeout", "", ""]
+
+
 def test_a_coroutine_is_measured_with_and_without_a_plugin_for_it(pytester: pytest.Pytester, stored: Store) -> None:
     pytester.makepyfile(
         """
@@ -275,7 +300,7 @@ def test_cases_go_on_after_one_that_skips(pytester: pytest.Pytester, stored: Sto
     assert sorted(record.status for record in stored.list_benches().items) == ["finished", "interrupted"]
 
 
-def test_an_interruption_ends_the_run_of_pytest(pytester: pytest.Pytester) -> None:
+def test_an_interruption_ends_the_run_of_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -284,7 +309,7 @@ def test_an_interruption_ends_the_run_of_pytest(pytester: pytest.Pytester) -> No
             raise KeyboardInterrupt
         """
     )
-    assert pytester.runpytest_subprocess("-p", "no:cacheprovider").ret == pytest.ExitCode.INTERRUPTED
+    assert run_apart(pytester, monkeypatch).ret == pytest.ExitCode.INTERRUPTED
 
 
 def test_an_expected_failure_stays_one(pytester: pytest.Pytester) -> None:
@@ -411,7 +436,7 @@ def test_junit_names_the_bench(pytester: pytest.Pytester, stored: Store) -> None
     assert f'name="flowgauge_bench" value="{only_bench(stored)[0].bench_id}"' in (pytester.path / "out.xml").read_text()
 
 
-def test_many_workers_store_in_one_place(pytester: pytest.Pytester, stored: Store) -> None:
+def test_many_workers_store_in_one_place(pytester: pytest.Pytester, stored: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -420,7 +445,7 @@ def test_many_workers_store_in_one_place(pytester: pytest.Pytester, stored: Stor
         def test_it(n): pass
         """
     )
-    result = pytester.runpytest_subprocess("-n", "3", "--dist", "load", "-p", "no:cacheprovider")
+    result = run_apart(pytester, monkeypatch, "-p", "xdist", "-n", "3", "--dist", "load")
     result.assert_outcomes(passed=12)
     assert result.stdout.str().count("100 % (3 of 3;") == 12
     records = stored.list_benches().items
@@ -431,7 +456,6 @@ def test_many_workers_store_in_one_place(pytester: pytest.Pytester, stored: Stor
 
 
 def test_a_run_without_marks_imports_nothing_of_ours(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(
         """
         import sys
@@ -441,7 +465,7 @@ def test_a_run_without_marks_imports_nothing_of_ours(pytester: pytest.Pytester, 
             assert {"msgspec", "sqlalchemy", "asyncio"}.isdisjoint(sys.modules)
         """
     )
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "flowgauge.pytest_plugin").assert_outcomes(passed=1)
+    run_apart(pytester, monkeypatch).assert_outcomes(passed=1)
 
 
 def test_the_example_runs(pytester: pytest.Pytester, stored: Store) -> None:

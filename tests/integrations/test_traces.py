@@ -29,13 +29,13 @@ WORKFLOW = {
     "config": {"provider": "mock", "model": "default"},
     "nodes": [
         {"id": "ask", "type": "ai", "prompt": "Say {{ inputs.word }}"},
-        {"id": "each", "type": "map", "needs": ["ask"], "items": "{{ [1, 2] }}", "node": {"type": "ai", "prompt": "Say {{ item }}"}},
+        {"id": "each", "type": "map", "needs": ["ask"], "over": [1, 2], "each": {"type": "ai", "prompt": "Say {{ item }}"}},
         {
             "id": "count",
             "type": "python",
             "needs": ["ask"],
             "code": "def run(word):\n    return 1 / len(word)",
-            "inputs": {"word": "{{ inputs.word }}"},
+            "with": {"word": "{{ inputs.word }}"},
         },
     ],
 }
@@ -132,7 +132,7 @@ def test_failures_and_nodes_within_nodes_are_where_they_happened(receiver: Recei
     assert nodes["execute_tool count"].attributes["error.type"] == "code_error"
     assert "error.type" not in nodes["execute_tool ask"].attributes
     inner = [span.name for span in receiver.below({node.name: node for node in receiver.below(runs["good"])}["execute_tool each"])]
-    assert inner == ["execute_tool each[0]", "execute_tool each[1]"]
+    assert sorted(inner) == ["execute_tool each[0]", "execute_tool each[1]"]
     assert {trial.run_id for trial in result.trials()} == {run.attributes["bench.run_id"] for run in runs.values()}
 
 

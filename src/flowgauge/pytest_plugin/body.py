@@ -41,11 +41,11 @@ class Body:
         """What the test said to pytest, where it did."""
         self.failures: list[BaseException] = []
 
-    def target(self, main: MainThread[Any], max_concurrency: int) -> Callable[..., Any]:
+    def target(self, main: MainThread[Any], *, in_threads: bool) -> Callable[..., Any]:
         """A function for the bench that has the test's name and source."""
         if self._is_for_the_loop():
             return self._named(self._on_the_loop)
-        if max_concurrency > 1:
+        if in_threads:
             return self._named(self._once)
 
         async def in_main_thread(config: Mapping[str, Any], **_: Any) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def _run(item: pytest.Function, mark: Mark, case: str, session: Session) -> tupl
         loop.call_soon_threadsafe(event.set)
 
     body = Body(item, stop)
-    function = body.target(main, mark.max_concurrency)
+    # A run that is given up on would keep the main thread from the next one.
+    function = body.target(main, in_threads=mark.max_concurrency > 1 or mark.timeout_s is not None)
     key = function_key(item)
     begun = session.benches.get(key)
     if begun is not None and case in begun.cases:

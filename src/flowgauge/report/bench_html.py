@@ -109,6 +109,7 @@ def _header(summary: BenchSummary) -> Iterator[str]:
 
 def _card(winner: bench_tables.Winner) -> str:
     mark = '<span class="sure">significant</span>' if winner.significant else '<span class="unsure">not significant</span>'
+    mark = "" if winner.tie else mark
     head = f'<span class="title">{winner.title}</span>{mark}<b>{_safe(winner.config)}</b>'
     return f'<div>{head}<span class="value">{_safe(winner.value)}</span><small>{_safe(winner.rest)}</small></div>'
 

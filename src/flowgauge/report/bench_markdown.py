@@ -71,7 +71,7 @@ def _winners(source: Source) -> Iterator[str]:
     if found:
         yield from ("", "## Winners", "")
     for winner in found:
-        mark = "" if winner.significant else " (?)"
+        mark = "" if winner.significant or winner.tie else " (?)"
         yield f"- **{winner.title}{mark}**: {escape(winner.config)}, {winner.value} – {escape(winner.rest)}"
     if source.summary.pareto:
         front = ", ".join(escape(name) for name in source.summary.pareto)

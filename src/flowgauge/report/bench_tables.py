@@ -41,6 +41,7 @@ class Winner(msgspec.Struct, frozen=True):
     rest: str
     """About the next one, and how sure the lead is."""
     significant: bool
+    tie: bool = False
 
 
 Column = tuple[str, bool, Callable[[ConfigurationStats], str]]
@@ -165,7 +166,7 @@ def _winner(title: str, lead: Lead, show: Callable[[float], str]) -> Winner:
         return Winner(title, lead.config, show(lead.value), "nothing to compare with", False)
     if lead.tied:
         names = ", ".join((lead.config, *lead.tied))
-        return Winner(title, "tie", show(lead.value), names, False)
+        return Winner(title, "tie", show(lead.value), names, significant=False, tie=True)
     chance = "" if lead.p_value is None else f", p = {lead.p_value:.2g}"
     sure = f"significant{chance}" if lead.significant else f"lead not significant{chance}"
     after = "" if lead.runner_up_value is None else f", {show(lead.runner_up_value)}"

@@ -248,7 +248,7 @@ def _usd_axis(costs: Sequence[float], width: int) -> Spec:
     log = min(costs) > 0 and max(costs) / min(costs) > 20
     scale = {"type": "log", "nice": True, "padding": 24} if log else {"zero": True, "nice": True}
     axis = {"format": "~g", "tickCount": max(2, width // 90), "labelOverlap": True}
-    return {"field": "usd", "type": "quantitative", "title": "USD a run", "scale": scale, "axis": axis}
+    return {"field": "usd", "type": "quantitative", "title": "USD a success", "scale": scale, "axis": axis}
 
 
 def _quality_axis(values: Sequence[float], measure: str) -> Spec:
@@ -260,7 +260,7 @@ def _quality_axis(values: Sequence[float], measure: str) -> Spec:
 
 def _usd(config: ConfigurationStats) -> float | None:
     """Unknown where it is unpriced, and where nothing that costs was called."""
-    return None if config.overall.cost_source in ("unpriced", "none") else config.overall.cost_usd_mean
+    return None if config.overall.cost_source in ("unpriced", "none") else config.overall.cost_usd_per_success
 
 
 def _front(values: Sequence[Spec]) -> list[Spec]:

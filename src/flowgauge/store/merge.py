@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, func, select
 
-from flowgauge.model.ids import HASH_DIGITS
+from flowgauge.model.ids import HASH_DIGITS, bench_id
 from flowgauge.store.backend import Backend
 from flowgauge.store.bench_rows import on_version
 from flowgauge.store.benches import next_counter
@@ -107,7 +107,7 @@ class Merge:
         short = row["definition_hash"][:HASH_DIGITS]
         counter = next_counter(self._connection, row["name"], short)
         row["planned_as"] = row["planned_as"] or row["bench_id"]
-        row["counter"], row["bench_id"] = counter, f"{row['name']}-{short}-{counter}"
+        row["counter"], row["bench_id"] = counter, bench_id(row["name"], short, counter)
         self._renamed[row["uid"]] = row["bench_id"]
 
     def _benchmarks(self, rows: list[Row]) -> list[list[Row]]:

@@ -6,6 +6,7 @@ works on others. That wait is ours, not the model's: it is told apart.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import partial
 
@@ -25,14 +26,17 @@ class StampedHandler(ResponseHandler):
         super().data_received(data)
 
 
+def _handler(*, loop: asyncio.AbstractEventLoop) -> ResponseHandler:
+    return StampedHandler(loop)
+
+
 class StampingConnector(aiohttp.TCPConnector):
     """Makes connections of that kind."""
 
     def __init__(self, *, keepalive_timeout_s: float) -> None:
         # No limit here: how many requests run at once is the limiter's business.
         super().__init__(limit=0, keepalive_timeout=keepalive_timeout_s)
-        make: partial[ResponseHandler] = partial(StampedHandler, loop=self._loop)
-        self._factory = make
+        self._factory = partial(_handler, loop=self._loop)
 
 
 def received_at(response: aiohttp.ClientResponse) -> float:

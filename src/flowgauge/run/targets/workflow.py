@@ -190,8 +190,8 @@ def _is_top(path: str) -> bool:
 
 def _first_token_ms(attempts: list[Ended]) -> float | None:
     """Of the attempt that streamed first."""
-    streamed = [(item.run.started_at, item.run.first_token_ms) for item in attempts if item.run.first_token_ms is not None]
-    return min(streamed)[1] if streamed else None
+    streamed = [item.run for item in attempts if item.run.first_token_ms is not None]
+    return min(streamed, key=lambda run: run.started_at).first_token_ms if streamed else None
 
 
 def _called_again(graph: Graph, before: Sequence[NodeRun], ended: Sequence[Ended]) -> int:

@@ -16,13 +16,16 @@ from tests.bench.program import ASK, Program, bench_file, config, questions, sta
 from flowgauge.report.bench_json import BenchReport
 from flowgauge.store import open_store
 
+WAITS = {"extra": {"mock": {"latency_ms": 1}}}
+"""A model that takes a moment, as all do: between two trials there is time to add up what was spent."""
+
 
 def places(report: BenchReport) -> set[tuple[str, str, int]]:
     return {(trial.config, trial.case, trial.repetition) for trial in report.trials}
 
 
 def test_a_spent_budget_is_exit_code_4_and_resume_finishes_with_more(flowgauge: Program, tmp_path: Path) -> None:
-    file = bench_file(tmp_path, runs=10)
+    file = bench_file(tmp_path, config=WAITS, runs=10)
     first = flowgauge("bench", "ask.yaml", "--configs", file, "--budget", "0.00001", "-j", "1", "--json")
     assert first.code == 4
     assert "--resume asking-" in first.err
@@ -114,7 +117,7 @@ def test_a_dry_run_makes_no_call_and_stores_no_bench(flowgauge: Program, tmp_pat
 
 
 def test_a_dry_run_shows_what_is_left(flowgauge: Program, tmp_path: Path) -> None:
-    command = ["bench", "ask.yaml", "--configs", str(bench_file(tmp_path, runs=10)), "--budget", "0.00001", "-j", "1"]
+    command = ["bench", "ask.yaml", "--configs", str(bench_file(tmp_path, config=WAITS, runs=10)), "--budget", "0.00001", "-j", "1"]
     first = flowgauge(*command, "--json").report
     left = 20 - len(first.trials)
     for way in (command, ["bench", "--resume", "latest"]):
@@ -184,7 +187,7 @@ def test_extend_refuses_another_target(flowgauge: Program, tmp_path: Path) -> No
 
 def test_ids(flowgauge: Program, tmp_path: Path) -> None:
     """The counter counts, --bench-id names, a finished bench is not begun again under its id, --new begins another."""
-    file = bench_file(tmp_path)
+    file = bench_file(tmp_path, config=WAITS)
     command = ["bench", "ask.yaml", "--configs", str(file), "--json"]
     first, second = flowgauge(*command).report, flowgauge(*command).report
     assert [report.summary.bench.counter for report in (first, second)] == [1, 2]
@@ -210,7 +213,7 @@ def test_the_same_run_ids_in_another_store(flowgauge: Program, tmp_path: Path) -
 
 
 def test_fewer_runs_than_are_stored_leave_nothing_to_do(flowgauge: Program, tmp_path: Path) -> None:
-    command = ["bench", "ask.yaml", "--configs", str(bench_file(tmp_path, runs=10)), "-j", "1"]
+    command = ["bench", "ask.yaml", "--configs", str(bench_file(tmp_path, config=WAITS, runs=10)), "-j", "1"]
     assert flowgauge(*command, "--budget", "0.00001").code == 4
     done = flowgauge(*command, "--runs", "1", "--budget", "1", "--json")
     assert done.code == 0

@@ -256,3 +256,13 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     code = f"import sys; from flowgauge.cli.root import run\n{asked}print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_fault_of_our_own_is_one_line_and_not_a_failed_gate(flowgauge: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    monkeypatch.setattr("flowgauge.providers.prices.table.PriceTable.known", broken)
+    done = flowgauge("models")
+    assert done.code == 3
+    assert done.err.startswith("error: Flowgauge itself failed: ZeroDivisionError: of ours.")

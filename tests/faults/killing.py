@@ -25,7 +25,9 @@ from flowgauge.store.group import Group
 from flowgauge.store.journal import GroupWriter
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.faults.killing", "flowgauge.providers.gateway", "flowgauge.store.store", "flowgauge.store.postgres", "psycopg"])
+_CONTEXT.set_forkserver_preload(
+    ["tests.faults.killing", "flowgauge.providers.gateway", "flowgauge.store.store", "flowgauge.store.postgres", "psycopg"]
+)
 
 When = Literal["before", "after"]
 

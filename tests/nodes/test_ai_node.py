@@ -242,3 +242,10 @@ def test_budget_used_up_inside_a_tool_ends_the_play_and_is_not_told_to_the_model
     played = run(ask(tools=[{"name": "dear", "workflow": "w", "definition": dear}]), answers=[Script(match="", turns=turns)])
     assert played.play.status == "budget_exceeded"
     assert len(played.stage.model.requests) == 1
+
+
+def test_a_server_that_asks_for_a_day_has_refused() -> None:
+    profile = Profile(latency=INSTANT, faults=(Fault(kind="rate_limited", first=9, retry_after_s=86400.0),))
+    played = run(ask(), profile=profile)
+    assert played.error.kind == "rate_limited"
+    assert played.run_of("a").attempt == 1

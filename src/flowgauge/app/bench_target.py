@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -55,7 +56,7 @@ def aim_at_workflow(saved: Saved) -> Aim:
 def read_target(text: str) -> Target:
     """python:pkg.mod:fn, langgraph:pkg.mod:graph, command:./agent {{ question }}, http://…."""
     if text.startswith(("http://", "https://")):
-        return Target(kind="http", reference=text, name=text.split("//", 1)[1].split("/", 1)[0], content=text)
+        return Target(kind="http", reference=text, name=urlsplit(text).hostname or "http", content=text)
     kind, colon, reference = text.partition(":")
     if kind not in KINDS or not colon or not reference.strip():
         raise UsageError(f"'{text}' is no target.", remedy="Write python:pkg.mod:fn, command:…, langgraph:pkg.mod:graph or http://….")

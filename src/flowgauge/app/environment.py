@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from flowgauge.documents.document import read_text
 from flowgauge.errors import BadFile
 from flowgauge.model.problem import Problem
 
@@ -12,7 +13,7 @@ from flowgauge.model.problem import Problem
 def load_env_file(path: Path) -> list[str]:
     """Set what is not set already; the names. Comments, blank lines, `export` and quotes are understood."""
     names, problems = [], []
-    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, raw in enumerate(read_text(path).splitlines(), 1):
         line = raw.strip().removeprefix("export ").strip()
         if not line or line.startswith("#"):
             continue

@@ -9,6 +9,7 @@ from flowgauge.model.ids import VERSION
 from flowgauge.model.workflow import Node, Workflow
 from flowgauge.nodes.ai import AiNode
 from flowgauge.nodes.codec import node_from_value, read_workflow, workflow_from_value
+from flowgauge.nodes.http import HttpNode
 from flowgauge.nodes.map_items import MapNode
 from flowgauge.nodes.subworkflow import WorkflowNode
 
@@ -38,6 +39,16 @@ def _of(reference: str, definition: Mapping[str, object]) -> Iterable[str]:
         yield from references(workflow_from_value(definition))
     else:
         yield reference
+
+
+def key_variables(workflow: Workflow) -> frozenset[str]:
+    """Environment variables that hold keys, as the workflow and its nodes name them."""
+    named = {workflow.config.api_key_env or ""}
+    for node in workflow.nodes:
+        named.add(node.config.api_key_env or "")
+        if isinstance(node, HttpNode):
+            named.add(node.bearer_env)
+    return frozenset(named - {""})
 
 
 def pin(store: Store, named: Iterable[str]) -> dict[str, str]:

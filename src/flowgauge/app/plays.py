@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flowgauge.app.pins import pin, pinned, references
+from flowgauge.app.pins import key_variables, pin, pinned, references
 from flowgauge.errors import Conflict, NotFound
 from flowgauge.model.ids import PLAY, new_sid
 from flowgauge.model.play import FINISHED, Failure, NodeRun, Play
-from flowgauge.model.workflow import Json, WorkflowVersion
+from flowgauge.model.workflow import Json, Workflow, WorkflowVersion
 from flowgauge.nodes.inputs import checked_inputs
 from flowgauge.run.graph import with_config
 from flowgauge.run.history import History
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 
 LATEST = "latest"
+
+
+def learn_keys(workspace: Workspace, workflow: Workflow) -> None:
+    """Hide the values of environment variables that a workflow names for its keys, whatever they are called."""
+    names = key_variables(workflow)
+    if names:
+        workspace.redact.learn(os.environ.get(name, "") for name in names)
 
 
 async def start_play(
@@ -38,6 +46,7 @@ async def start_play(
     """Run a version to its end. Raises BadInputs before anything is stored."""
     graph = with_config(version.content, config or {})
     values = checked_inputs(graph.workflow, inputs)
+    learn_keys(workspace, graph.workflow)
     named = tuple(references(graph.workflow))
     pins = await asyncio.to_thread(pin, workspace.store, named) if named else {}
     play = Play(

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from flowgauge.app.services import Isolation, ProcessServices
-from flowgauge.model.redaction import redactor, secrets_of
+from flowgauge.errors import NotFound, StoreFailure
+from flowgauge.model.redaction import Redactor, secrets_of
 from flowgauge.run.engine import Engine
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Workspace(msgspec.Struct, frozen=True):
     services: ProcessServices
     engine: Engine
     owner: Owner
+    redact: Redactor
     warnings: tuple[str, ...] = ()
 
 
@@ -46,7 +48,8 @@ async def open_workspace(
     """Open, own and close. The lease is renewed while it is open."""
     from flowgauge.providers.gateway import LiveGateway
 
-    with open_tape(record, replay) as tape, opened_store(db) as store:
+    redact = Redactor(secrets_of(os.environ))
+    with open_tape(record, replay, redact) as tape, opened_store(db, redact) as store:
         check_settings()
         gateway = LiveGateway()
         services = ProcessServices(gateway, tape, isolation=isolation)
@@ -54,7 +57,9 @@ async def open_workspace(
         owner = await asyncio.to_thread(store.register_owner, LEASE_S)
         keeper = asyncio.create_task(_keep(store, engine, owner))
         try:
-            yield Workspace(store=store, services=services, engine=engine, owner=owner, warnings=tuple(getattr(tape, "warnings", ())))
+            yield Workspace(
+                store=store, services=services, engine=engine, owner=owner, redact=redact, warnings=tuple(getattr(tape, "warnings", ()))
+            )
         finally:
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
@@ -73,11 +78,11 @@ def check_settings() -> None:
 
 
 @contextlib.contextmanager
-def opened_store(db: str | None = None) -> Iterator[Store]:
+def opened_store(db: str | None = None, redact: Redactor | None = None) -> Iterator[Store]:
     """The store alone, for what runs nothing."""
     from flowgauge.store import open_store
 
-    store = open_store(db, redact=redactor(secrets_of(os.environ)))
+    store = open_store(db, redact=redact or Redactor(secrets_of(os.environ)))
     try:
         yield store
     finally:
@@ -85,15 +90,15 @@ def opened_store(db: str | None = None) -> Iterator[Store]:
 
 
 @contextlib.contextmanager
-def open_tape(record: Path | None, replay: Path | None) -> Iterator[Tape]:
+def open_tape(record: Path | None, replay: Path | None, redact: Redactor) -> Iterator[Tape]:
     """Live, recording, or answering from a recording."""
     from flowgauge.providers.recordings import tapes
 
     if replay is not None:
-        with tapes.Replayer(replay) as replayer:
+        with tapes.Replayer(replay, redact=redact) as replayer:
             yield replayer
     elif record is not None:
-        with tapes.Recorder(record) as recorder:
+        with tapes.Recorder(record, redact=redact) as recorder:
             yield recorder
     else:
         yield tapes.Live()
@@ -104,10 +109,17 @@ async def _keep(store: Store, engine: Engine, owner: Owner) -> None:
     renewed = asyncio.get_running_loop().time()
     while True:
         await asyncio.sleep(LOOK_S)
-        if engine.running:
-            for play_sid in await asyncio.to_thread(store.cancel_requests, owner.sid):
+        try:
+            if engine.running:
+                for play_sid in await asyncio.to_thread(store.cancel_requests, owner.sid):
+                    engine.cancel(play_sid)
+            now = asyncio.get_running_loop().time()
+            if now - renewed >= LEASE_S / 3:
+                await asyncio.to_thread(store.renew_lease, owner.sid, LEASE_S)
+                renewed = now
+        except StoreFailure:
+            continue  # the store may be back at the next look; what cannot be written fails where it is written
+        except NotFound:
+            for play_sid in engine.running:  # somebody took this owner off the books: what it ran may be another's now
                 engine.cancel(play_sid)
-        now = asyncio.get_running_loop().time()
-        if now - renewed >= LEASE_S / 3:
-            await asyncio.to_thread(store.renew_lease, owner.sid, LEASE_S)
-            renewed = now
+            return

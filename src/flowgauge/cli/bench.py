@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -126,7 +127,7 @@ async def _bench(options: dict[str, Any]) -> BenchOutcome:
             loop.remove_signal_handler(number)
         for warning in outcome.warnings:
             click.echo(f"warning: {warning}", err=True)
-        report(workspace.store, outcome.summary, options, command=" ".join(["flowgauge", *sys.argv[1:]]))
+        report(workspace.store, outcome.summary, options, command=workspace.redact(shlex.join(["flowgauge", *sys.argv[1:]])))
     return outcome
 
 

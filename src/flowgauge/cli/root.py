@@ -16,6 +16,7 @@ import click
 from flowgauge._version import __version__
 
 INTERRUPTED = 130
+FAULT = 3
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "Put a first workflow into FOLDER (default: here)."),
@@ -98,6 +99,10 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as error:
+        if os.environ.get("FLOWGAUGE_DEBUG"):
+            raise
+        _exit(f"Flowgauge itself failed: {type(error).__name__}: {error}. FLOWGAUGE_DEBUG=1 shows where.", FAULT)
     sys.exit(code if isinstance(code, int) else 0)
 
 

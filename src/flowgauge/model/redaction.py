@@ -1,7 +1,9 @@
 """Takes secrets out of text before it is stored, logged, traced or shown.
 
-Secrets are the values of environment variables whose names say so, and what
-looks like a key wherever it stands. Pure: the environment is passed in.
+Secrets are the values of environment variables whose names say so, passwords
+inside URLs, and what looks like a key wherever it stands. The environment is
+passed in; a Redactor can learn more on the way, such as a key that a workflow
+names by a variable of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 MARK = "[redacted]"
 SHORTEST = 8
-_NAMES = re.compile(r"(^|_)(API_?KEY|ACCESS_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)($|_)", re.IGNORECASE)
+_NAMES = re.compile(r"(^|_)(API_?KEY|ACCESS_?KEY|KEY|TOKEN|SECRET|PASS|PASSPHRASE|CREDENTIAL|AUTH)S?($|_)|PASSW(OR)?D", re.IGNORECASE)
+_PATH = re.compile(r"(/[\w.@~-]+){2,}/?|https?://[^@\s]*")
+"""Values that only say where something is."""
+_IN_URL = re.compile(r"://[^/\s:@]*:([^@\s/]+)@")
 _SHAPES = "|".join(
     (
         r"sk-[A-Za-z0-9_-]{16,}",
@@ -21,9 +26,10 @@ _SHAPES = "|".join(
         r"xox[baprs]-[A-Za-z0-9-]{10,}",
         r"AIza[A-Za-z0-9_-]{30,}",
         r"(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*",
+        r"(?<=://)[^\s/:@\"'\\]+:[^\s/@\"'\\]+(?=@)",
     )
 )
-_SIGNS = ("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "xox", "AIza", "Bearer ")
+_SIGNS = ("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "xox", "AIza", "Bearer ", "@")
 """One of these stands in everything that a shape fits."""
 
 Redact = Callable[[str], str]
@@ -32,27 +38,43 @@ Redact = Callable[[str], str]
 def secrets_of(environment: Mapping[str, str], extra_names: Iterable[str] = ()) -> frozenset[str]:
     """The values worth hiding: long enough not to blot out ordinary words."""
     named = set(extra_names)
-    return frozenset(
-        value
-        for name, value in environment.items()
-        if (name in named or _NAMES.search(name)) and len(value) >= SHORTEST and not value.startswith(("/", "http"))
-    )
+    found = {value for name, value in environment.items() if name in named or (_NAMES.search(name) and not _PATH.fullmatch(value))}
+    found |= {password for value in environment.values() for password in _IN_URL.findall(value)}
+    return frozenset(value for value in found if len(value) >= SHORTEST)
 
 
-def redactor(secrets: Iterable[str]) -> Redact:
-    """A function that replaces every secret, also where JSON has escaped it."""
-    spellings: set[str] = set()
-    for secret in secrets:
-        spellings |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    longest_first = sorted(spellings, key=len, reverse=True)
-    pattern = re.compile("|".join([*map(re.escape, longest_first), _SHAPES]))
-    signs = (*longest_first, *_SIGNS)
+class Redactor:
+    """Replaces every secret, also where JSON has escaped it."""
 
-    def redact(text: str) -> str:
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: set[str] = set()
+        self._make()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Hide these, too, from now on."""
+        new = {secret for secret in secrets if len(secret) >= SHORTEST} - self._secrets
+        if new:
+            self._secrets |= new
+            self._make()
+
+    def _make(self) -> None:
+        spellings: set[str] = set()
+        for secret in self._secrets:
+            spellings |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+        longest_first = sorted(spellings, key=len, reverse=True)
+        self._pattern = re.compile("|".join([*map(re.escape, longest_first), _SHAPES]))
+        self._signs = (*longest_first, *_SIGNS)
+
+    def __call__(self, text: str) -> str:
+        """The text without secrets."""
         # Looking for plain pieces first: most texts hold none, and the pattern alone costs 30 ns a character.
-        for sign in signs:
+        for sign in self._signs:
             if sign in text:
-                return pattern.sub(MARK, text)
+                return self._pattern.sub(MARK, text)
         return text
 
-    return redact
+
+def redactor(secrets: Iterable[str]) -> Redactor:
+    """A function that replaces every secret."""
+    return Redactor(secrets)

@@ -52,7 +52,7 @@ async def try_node(playing: Playing, vertex: Vertex, path: str, scope: Mapping[s
                 history.done[path] = run.output
             return run.output
         past = history.past[path] = past.after(run)
-        if attempt == last or playing.stopped or failure.kind not in vertex.retry.on:
+        if attempt == last or playing.stopped or failure.kind not in vertex.retry.on or _refused(failure):
             break
         backoff_ms = await _back_off(playing, vertex.retry, attempt, failure)
         if vertex.helper is not None:
@@ -201,6 +201,14 @@ def _run(
         error=failure,
         steps=tuple(steps),
     )
+
+
+LONGEST_WAIT_S = 600.0
+"""A server that asks for a longer wait has refused."""
+
+
+def _refused(failure: Failure) -> bool:
+    return (failure.retry_after_s or 0.0) > LONGEST_WAIT_S
 
 
 async def _back_off(playing: Playing, retry: Retry, attempt: int, failure: Failure) -> float:

@@ -87,7 +87,9 @@ def test_a_streamed_answer_tells_when_its_first_token_came() -> None:
 def test_back_off_is_not_the_plays_own_time() -> None:
     clock = StillClock()
     _tries.clear()
-    workflow = {"nodes": [node("call", id="a", function="tests.run.targets.test_workflow_target:fail_once", retry={"max": 2, "backoff_s": 10})]}
+    workflow = {
+        "nodes": [node("call", id="a", function="tests.run.targets.test_workflow_target:fail_once", retry={"max": 2, "backoff_s": 10})]
+    }
     answer, _ = run(workflow, clock=clock)
     assert (answer.status, answer.retries) == ("success", 1)
     assert answer.backoff_ms == pytest.approx(clock.sleeps[0] * 1000)

@@ -29,7 +29,7 @@ from flowgauge.score.checks.judge_votes import Vote, tally
 from flowgauge.score.path import read_json
 from flowgauge.score.templates import GIVEN, Filled
 
-DEFAULT_TIMEOUT_S, DEFAULT_RETRIES, LONGEST_WAIT_S = 120.0, 2, 30.0
+DEFAULT_TIMEOUT_S, DEFAULT_RETRIES, LONGEST_WAIT_S, LONGEST_RETRY_AFTER_S = 120.0, 2, 30.0, 600.0
 _PLACE = ("base_url", "api_key_env", "timeout_s")
 """Where and how long: no part of what was asked, so no part of a recording's key."""
 _RETRY_ON = PASSING | {"invalid_output"}
@@ -121,9 +121,10 @@ class _Ballot:
             except Failed as error:
                 self.problem = error.failure.message
                 self.usage = self.usage.plus(error.usage or Usage())
-                if error.failure.kind not in _RETRY_ON or attempt == retries:
+                asked_s = error.failure.retry_after_s or 0.0
+                if error.failure.kind not in _RETRY_ON or attempt == retries or asked_s > LONGEST_RETRY_AFTER_S:
                     return
-                await self._services.clock.sleep(max(error.failure.retry_after_s or 0.0, min(LONGEST_WAIT_S, 0.5 * 2**attempt)))
+                await self._services.clock.sleep(max(asked_s, min(LONGEST_WAIT_S, 0.5 * 2**attempt)))
             else:
                 self.problem = ""
                 return

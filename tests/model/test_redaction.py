@@ -19,7 +19,7 @@ def test_a_variable_whose_name_says_so_is_a_secret(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        pytest.param("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json", id="a path"),
+        pytest.param("GOOGLE_APPLICATION_CREDENTIALS", "/etc/keys/key.json", id="a path"),
         pytest.param("KEY_SERVER", "https://keys.example.com/v1", id="an address"),
         pytest.param("MONKEY", SECRET, id="a word that only ends like one"),
         pytest.param("API_KEY", "short", id="too short to tell from a word"),

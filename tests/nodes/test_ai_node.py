@@ -246,6 +246,6 @@ def test_budget_used_up_inside_a_tool_ends_the_play_and_is_not_told_to_the_model
 
 def test_a_server_that_asks_for_a_day_has_refused() -> None:
     profile = Profile(latency=INSTANT, faults=(Fault(kind="rate_limited", first=9, retry_after_s=86400.0),))
-    played = run(ask(), profile=profile)
+    played = run(ask(config={"model": "mock/p"}), profiles={"p": profile}, clock=StillClock())
     assert played.error.kind == "rate_limited"
     assert played.run_of("a").attempt == 1

@@ -40,7 +40,7 @@ def test_the_time_that_an_answer_waits_for_a_busy_event_loop_is_queueing(monkeyp
         return response.duration_ms, response.queue_ms
 
     async def blocking() -> None:
-        time.sleep(busy_s)  # noqa: ASYNC251 - another trial's work
+        time.sleep(busy_s)
 
     duration_ms, queue_ms = asyncio.run(ask())
     assert queue_ms >= busy_s * 1000

@@ -91,6 +91,8 @@ class LocalExecutor:
             ready.append(trial)
             if len(ready) == 1:
                 self._wake.set()
+            if len(ready) >= self._max_concurrent:
+                await asyncio.sleep(0)  # targets that answer at once must not run ahead of the budget and of `stop`
             if len(ready) >= READY_LIMIT:
                 self._room.clear()
                 await self._room.wait()

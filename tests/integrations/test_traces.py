@@ -15,7 +15,6 @@ import pytest
 from tests.integrations.otlp_receiver import Received, Receiver, receiving
 
 import flowgauge as fg
-from flowgauge.app.tracing import send_play, trace_id_here
 from flowgauge.integrations import otel
 from flowgauge.store import open_store
 
@@ -285,7 +284,6 @@ def trial_stored(db: str) -> bool:
 
 def test_a_play_by_itself_is_a_tree_too(receiver: Receiver, db: str) -> None:
     played = fg.play(EXAMPLES / "support.yaml", inputs={"message": "Hello"}, db=db)
-    assert send_play(trace_id_here(), "support", played.play, played.runs) == ""
     root = assert_one_tree(receiver)
     assert root.name == "invoke_workflow support"
     assert root.attributes["flowgauge.play_sid"] == played.play.sid

@@ -17,10 +17,14 @@ RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length
 
 
 async def answer_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-    await reader.readexactly(length)
-    writer.write(RESPONSE)
+    while not reader.at_eof():
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            return
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        writer.write(RESPONSE)
 
 
 def test_the_time_that_an_answer_waits_for_a_busy_event_loop_is_queueing(monkeypatch: pytest.MonkeyPatch) -> None:

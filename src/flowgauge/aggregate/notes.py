@@ -30,6 +30,13 @@ def _of(one: Contender) -> Iterator[str]:
     if tally.unpriced:
         model = one.model or "model unknown"
         yield f"{one.name}: {tally.unpriced} of {tally.runs} runs have no known price ({model}); its cost is unknown, not the lowest."
+    if tally.cost_unknown:
+        yield (
+            f"{one.name}: the cost of {tally.cost_unknown} of {tally.runs} runs is unknown: they failed before the target reported one; "
+            "its cost figures are of the others."
+        )
+    if tally.judge_unpriced:
+        yield f"{one.name}: {tally.judge_unpriced} of {tally.judge_calls} judged checks have no known price; what its judges cost is unknown."
     if tally.unmeasured:
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(tally.failures.items()) if kind in NOT_MEASURED)
         yield f"{one.name}: {tally.unmeasured} of {tally.runs} runs say nothing about the target ({kinds})."
@@ -41,10 +48,8 @@ def _of(one: Contender) -> Iterator[str]:
 
 def _partly_scored(contenders: list[Contender]) -> Iterator[str]:
     race = quality_race(contenders)
-    if race is None:
-        return
     for one in contenders:
-        scored = len(one.tally.quality) or one.tally.checked
+        scored = race.known(one)
         if 0 < scored < one.tally.runs:
             yield f"{one.name}: quality is known of {scored} of {one.tally.runs} runs only."
 

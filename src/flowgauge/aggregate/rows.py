@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from flowgauge.model.bench import Trial
+from flowgauge.model.bench import CheckResult, Trial, judge_cost_usd, paid_usd
 from flowgauge.model.play import CostSource, NodeRun
 
 AnyRow = tuple[Any, ...]
 """A TrialRow or NodeRow, or a plain tuple in the same order."""
+
+
+_read_checks = msgspec.json.Decoder(list[CheckResult]).decode
 
 
 class TrialRow(NamedTuple):
@@ -42,6 +45,12 @@ class TrialRow(NamedTuple):
     """A list of CheckResult."""
     repeated: int
     cached: bool | int
+
+    @property
+    def paid_usd(self) -> float | None:
+        """For the target and its judges, as far as it is known."""
+        judge_usd = judge_cost_usd(_read_checks(self.checks_json)) if self.checks_json else 0.0
+        return paid_usd(self.cost_usd, judge_usd, cached=bool(self.cached))
 
 
 class NodeRow(NamedTuple):

@@ -6,15 +6,16 @@ grows by some 40 bytes a trial and a few hundred a cell, whatever the models sai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from flowgauge.aggregate.agreement import Gold, agreements, gold_of
-from flowgauge.aggregate.leads import Contender, front, leads
+from flowgauge.aggregate.leads import Contender, front, leads, quality_race
 from flowgauge.aggregate.nodes import node_stats
 from flowgauge.aggregate.notes import notes_of
 from flowgauge.aggregate.rows import AnyRow, TrialRow
-from flowgauge.aggregate.tally import Tally
-from flowgauge.model.bench import Bench, BenchRecord, CheckSpec
+from flowgauge.aggregate.tally import Tally, Weighing
+from flowgauge.model.bench import Bench, BenchRecord, CheckSpec, check_names, score_scale
 from flowgauge.model.benchmark import BenchSummary, Cell, ConfigurationStats
 
 _Tallies = dict[str, dict[str, Tally]]
@@ -35,21 +36,24 @@ def summarise(record: BenchRecord, rows: Iterable[AnyRow], node_rows: Iterable[A
         contender, cells = _configuration(name, model, cases)
         contenders.append(contender)
         configs.append(ConfigurationStats(name=name, model=model, overall=contender.cell, cases=cells, nodes=nodes.get(name, {})))
+    race = quality_race(contenders)
     return BenchSummary(
         bench=record,
         configs=tuple(configs),
         trials=sum(one.tally.runs for one in contenders),
         pareto=front(contenders),
+        quality_by=race.name,
+        quality={one.name: value for one in contenders if (value := race.value(one)) is not None},
         agreement=agreed,
         notes=notes_of(record, contenders, agreed),
-        **leads(contenders),
+        **leads(contenders, seed=bench.seed),
     )
 
 
 def _count(bench: Bench, rows: Iterable[AnyRow], models: dict[str, set[str]]) -> _Tallies:
     """Configurations in the order of the definition, also those without a row; cases likewise, where they have one. Fills `models`."""
-    shared = _weights(bench.checks)
-    weights = {case.name: {**shared, **_weights(case.checks)} if case.checks else shared for case in bench.cases}
+    shared = _weighing(bench.checks)
+    weighing = {case.name: _weighing(case.checks, shared) if case.checks else shared for case in bench.cases}
     tallies: _Tallies = {config.name: {} for config in bench.configs}
     for row in rows:
         cases = tallies.get(row[0])
@@ -57,19 +61,21 @@ def _count(bench: Bench, rows: Iterable[AnyRow], models: dict[str, set[str]]) ->
             cases = tallies[row[0]] = {}
         tally = cases.get(row[1])
         if tally is None:
-            tally = cases[row[1]] = Tally(weights.get(row[1], shared))
+            tally = cases[row[1]] = Tally(weighing.get(row[1], shared))
         tally.add(row)
         if row[_MODEL]:
             models.setdefault(row[0], set()).add(row[_MODEL])
-    place = {name: i for i, name in enumerate(weights)}
+    place = {name: i for i, name in enumerate(weighing)}
     return {
         config: dict(sorted(cases.items(), key=lambda item: (place.get(item[0], len(place)), item[0]))) for config, cases in tallies.items()
     }
 
 
-def _weights(checks: Iterable[CheckSpec]) -> dict[str, float]:
-    """By the name that a check's score goes by: its own, or its type and path."""
-    return {spec.name or f"{spec.type} {spec.path}": spec.weight for spec in checks}
+def _weighing(checks: Iterable[CheckSpec], before: Mapping[str, Weighing] = MappingProxyType({})) -> dict[str, Weighing]:
+    """By the name that a check's score goes by, after those of the bench."""
+    specs = tuple(checks)
+    own = {name: Weighing(spec.weight, *score_scale(spec)) for name, spec in zip(check_names(specs, before), specs, strict=True)}
+    return {**before, **own}
 
 
 def _configuration(name: str, model: str, cases: dict[str, Tally]) -> tuple[Contender, dict[str, Cell]]:

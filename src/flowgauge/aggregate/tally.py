@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,7 @@ from flowgauge.aggregate.measures import rate_of, spread_of, weaker
 from flowgauge.aggregate.rows import AnyRow
 from flowgauge.model.bench import INFRASTRUCTURE
 from flowgauge.model.benchmark import Cell, Spread
-from flowgauge.model.play import CostSource
+from flowgauge.model.play import CostSource, Usage
 from flowgauge.model.workflow import Json
 
 NOT_MEASURED = INFRASTRUCTURE | {"check_error", "judge_error"}
@@ -28,10 +28,19 @@ Rating = bool | int | float | str
 """What a judge or a person says of a case."""
 
 
+class Weighing(NamedTuple):
+    """How the score of a check enters quality: its weight, and the scale on which it becomes 0 to 1."""
+
+    weight: float
+    low: float = 0.0
+    high: float = 1.0
+
+
 class _Check(msgspec.Struct, gc=False):
     name: str = ""
     type: str = ""
     passed: bool | None = None
+    usage: Usage | None = None
     label: Json = None
     gold: Json = None
 
@@ -48,7 +57,7 @@ _read_scores = msgspec.json.Decoder(dict[str, float | None]).decode
 
 
 class Tally:
-    """One cell while it is being counted. `weights` are those of the scores, by name; 1 where none is named.
+    """One cell while it is being counted. `weighing` is by the names of checks; other scores are what the target says of itself.
 
     A bench may have a hundred thousand cells: what most of them lack is made when it is needed.
     """
@@ -59,12 +68,17 @@ class Tally:
         "checked",
         "checks",
         "cost_source",
-        "costs",
+        "cost_unknown",
         "durations",
+        "failed_costs",
         "failures",
         "first_tokens",
+        "judge_calls",
+        "judge_cost_usd",
+        "judge_unpriced",
         "ok",
         "ok_costs",
+        "own_quality",
         "pairs",
         "passed",
         "quality",
@@ -78,20 +92,21 @@ class Tally:
         "unmeasured",
         "unmeasured_ok",
         "unpriced",
-        "weights",
+        "weighing",
     )  # fmt: skip
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        self.weights = weights
+    def __init__(self, weighing: Mapping[str, Weighing]) -> None:
+        self.weighing = weighing
         self.runs = self.ok = self.passed = self.checked = self.unmeasured = self.unmeasured_ok = 0
         self.retries = self.tokens_prompt = self.tokens_completion = self.unpriced = self.repeated = self.cached = 0
-        self.backoff_ms = 0.0
+        self.cost_unknown = self.judge_calls = self.judge_unpriced = 0
+        self.backoff_ms = self.judge_cost_usd = 0.0
         self.cost_source: CostSource = "none"
         self.failures: dict[str, int] = _NO_FAILURES
-        self.durations, self.queues, self.costs = array("d"), array("d"), array("d")
-        self.ok_costs = array("d")
-        """Of the runs that succeeded: what failed runs cost says little about a price."""
-        self.first_tokens = self.quality = _NO_COLUMN
+        self.durations, self.queues, self.ok_costs = array("d"), array("d"), array("d")
+        self.first_tokens = self.failed_costs = _NO_COLUMN
+        self.quality = self.own_quality = _NO_COLUMN
+        """A run each: by the scores of checks, and by what the target says of itself."""
         self.scores: dict[str, array[float]] = _NO_SCORES
         self.checks: dict[str, tuple[int, int]] = _NO_CHECKS
         """By name: how many passed, of how many that decided."""
@@ -110,7 +125,7 @@ class Tally:
             self.ok += 1
             self.durations.append(duration)
             if first_token is not None:
-                self._first_tokens().append(first_token)
+                self._column("first_tokens").append(first_token)
         if passed is not None:
             self.checked += 1
             self.passed += bool(passed)
@@ -121,9 +136,10 @@ class Tally:
         self.retries += retries
         self.tokens_prompt += prompt
         self.tokens_completion += completion
-        self._count_cost(cost, source)
-        if ok and cost is not None:
-            self.ok_costs.append(cost)
+        if cost is None and status != "success" and not (prompt or completion):
+            self.cost_unknown += 1
+        else:
+            self._count_cost(cost, source, ok)
         if scores and scores != "{}":
             self._count_scores(_read_scores(scores))
         if checks and checks != "[]":
@@ -131,15 +147,12 @@ class Tally:
         self.repeated += repeated
         self.cached += bool(cached)
 
-    def _first_tokens(self) -> array[float]:
-        if self.first_tokens is _NO_COLUMN:
-            self.first_tokens = array("d")
-        return self.first_tokens
-
-    def _quality(self) -> array[float]:
-        if self.quality is _NO_COLUMN:
-            self.quality = array("d")
-        return self.quality
+    def _column(self, name: str) -> array[float]:
+        column: array[float] = getattr(self, name)
+        if column is _NO_COLUMN:
+            column = array("d")
+            setattr(self, name, column)
+        return column
 
     def _score(self, name: str) -> array[float]:
         if self.scores is _NO_SCORES:
@@ -172,33 +185,46 @@ class Tally:
             self.unmeasured += 1
             self.unmeasured_ok += ok
 
-    def _count_cost(self, cost: float | None, source: CostSource) -> None:
+    def _count_cost(self, cost: float | None, source: CostSource, ok: bool) -> None:
         if cost is None or source == "unpriced":
             self.unpriced += 1
             self.cost_source = "unpriced"
             return
-        self.costs.append(cost)
+        (self.ok_costs if ok else self._column("failed_costs")).append(cost)
         if source != self.cost_source:
             self.cost_source = weaker(self.cost_source, source)
 
     def _count_scores(self, scores: dict[str, float | None]) -> None:
         total = weight_sum = 0.0
+        own: list[float] = []
         for name, score in scores.items():
             if score is None:
                 continue
             self._score(name).append(score)
-            weight = self.weights.get(name, 1.0)
-            total += weight * score
-            weight_sum += weight
+            weighing = self.weighing.get(name)
+            if weighing is None:
+                own.append(score)
+                continue
+            total += weighing.weight * (score - weighing.low) / (weighing.high - weighing.low)
+            weight_sum += weighing.weight
         if weight_sum:
-            self._quality().append(total / weight_sum)
+            self._column("quality").append(total / weight_sum)
+        if own:
+            self._column("own_quality").append(math.fsum(own) / len(own))
 
     def _count_checks(self, checks: list[_Check]) -> None:
         for check in checks:
             if check.passed is not None:
                 self._check(check.name or check.type, check.passed, 1)
+            if check.usage is not None:
+                self._count_judge(check.usage)
             if isinstance(check.gold, Rating) and isinstance(check.label, Rating):
                 self._pair(check.name or check.type, (check.label, check.gold), 1)
+
+    def _count_judge(self, usage: Usage) -> None:
+        self.judge_calls += 1
+        self.judge_unpriced += usage.cost_usd is None
+        self.judge_cost_usd += usage.cost_usd or 0.0
 
     def absorb(self, other: Tally) -> None:
         """Add what another tally counted."""
@@ -212,22 +238,24 @@ class Tally:
         self.tokens_prompt += other.tokens_prompt
         self.tokens_completion += other.tokens_completion
         self.unpriced += other.unpriced
+        self.cost_unknown += other.cost_unknown
+        self.judge_calls += other.judge_calls
+        self.judge_unpriced += other.judge_unpriced
+        self.judge_cost_usd += other.judge_cost_usd
         self.repeated += other.repeated
         self.cached += other.cached
         self.backoff_ms += other.backoff_ms
         self.cost_source = weaker(self.cost_source, other.cost_source)
         self.durations.extend(other.durations)
         self.queues.extend(other.queues)
-        self.costs.extend(other.costs)
         self.ok_costs.extend(other.ok_costs)
-        if other.first_tokens:
-            self._first_tokens().extend(other.first_tokens)
-        if other.quality:
-            self._quality().extend(other.quality)
+        for name in ("failed_costs", "first_tokens", "quality", "own_quality"):
+            if column := getattr(other, name):
+                self._column(name).extend(column)
         for category, count in other.failures.items():
             self._fail(category, count)
-        for name, column in other.scores.items():
-            self._score(name).extend(column)
+        for name, scores in other.scores.items():
+            self._score(name).extend(scores)
         for name, counts in other.checks.items():
             self._check(name, *counts)
 
@@ -256,16 +284,20 @@ class Tally:
         )
 
     def _costs(self) -> dict[str, Any]:
-        """Total, mean and cost per success are unknown as soon as one run has no price."""
-        spread: Spread | None = spread_of(self.costs)
-        known = self.runs > 0 and not self.unpriced
-        total = math.fsum(self.costs) if known else None
+        """A run without a price leaves all unknown; one that failed before it reported a cost, the total only."""
+        costs = self.ok_costs + self.failed_costs
+        spread: Spread | None = spread_of(costs)
+        total = math.fsum(costs) if spread and not self.unpriced else None
+        per_success = total / self.ok * (self.runs / len(costs)) if total is not None and self.ok else None
         return {
             "cost": spread,
             "cost_source": self.cost_source,
-            "cost_usd_total": total,
-            "cost_usd_mean": spread.mean if known and spread else None,
-            "cost_usd_per_success": total / self.ok if total is not None and self.ok else None,
+            "cost_usd_total": None if self.cost_unknown else total,
+            "cost_usd_mean": spread.mean if total is not None and spread else None,
+            "cost_usd_per_success": per_success,
+            "cost_unknown_runs": self.cost_unknown,
+            "judge_calls": self.judge_calls,
+            "judge_cost_usd_total": None if self.judge_unpriced else self.judge_cost_usd,
         }
 
     def _per_run(self, total: float) -> float | None:

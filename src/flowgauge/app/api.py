@@ -16,6 +16,7 @@ import msgspec
 
 from flowgauge.app.plays import start_play
 from flowgauge.app.services import Isolation
+from flowgauge.app.tracing import send_play, trace_id_here
 from flowgauge.app.workflows import find_target, save_workflow
 from flowgauge.app.workspace import open_workspace
 from flowgauge.define.overrides import override_workflow
@@ -69,7 +70,9 @@ async def aplay(
         laid_over = dict(config or {})
         override_workflow(read_workflow(saved.version.content), {"config": laid_over}, "config")
         played = await start_play(workspace, saved.version, inputs or {}, config=laid_over, name=name, listener=on_event)
-        return PlayResult(played, workspace.store.get_node_runs(played.sid))
+        runs = await asyncio.to_thread(workspace.store.get_node_runs, played.sid)
+        await asyncio.to_thread(send_play, trace_id_here(), saved.record.name, played, runs)
+        return PlayResult(played, runs)
 
 
 def play(workflow: str | Path | Workflow, **options: Any) -> PlayResult:

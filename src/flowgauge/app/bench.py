@@ -7,6 +7,7 @@ end, the numbers.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,15 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from flowgauge.aggregate.rows import TrialRow
-from flowgauge.app.bench_again import check_request, extended, taken_up
-from flowgauge.app.bench_job import Setting, open_job
+from flowgauge.app.bench_again import check_as_given, check_request, extended, taken_up
+from flowgauge.app.bench_fingerprint import providers_of, retries_of
+from flowgauge.app.bench_job import Setting, configured, open_job, workers_db
+from flowgauge.app.bench_pins import hold
 from flowgauge.app.bench_target import Aim, aim, aim_at_function
 from flowgauge.app.provenance import commit_here, machine_class
 from flowgauge.app.services import Isolation
 from flowgauge.app.tracing import send_bench, trace_id_here
 from flowgauge.app.workspace import Workspace
 from flowgauge.errors import Conflict
-from flowgauge.model.bench import Bench, BenchRecord, PlannedTrial, Trial
+from flowgauge.model.bench import Bench, BenchRecord, BenchStatus, PlannedTrial, Trial
 from flowgauge.model.benchmark import Benchmark, BenchSummary
 from flowgauge.plan.ids import definition_hash
 from flowgauge.plan.order import expand, total
@@ -97,12 +100,14 @@ async def run_bench(
     follower = follower or Follower()
     aimed, warnings = await asyncio.to_thread(load, workspace.store, request)
     record, how = await asyncio.to_thread(begin, workspace, request, aimed)
-    plan, left = await asyncio.to_thread(remaining, workspace.store, record, request, how)
-    follower.started(Started(record=record, how=how, done=record.total - left, left=left))
+    plan, done, left = await asyncio.to_thread(remaining, workspace.store, record, request, how)
+    follower.started(Started(record=record, how=how, done=done, left=left))
     begun_ms = workspace.services.clock.tick_ms()
     ran = await _measure(workspace, request, record, how, plan, follower, stop)
     took_ms = workspace.services.clock.tick_ms() - begun_ms
     ended = await asyncio.to_thread(_finish, workspace, record, ran, took_ms, trace_id_here())
+    if ran.status == "finished" != ended.status:
+        warnings = (*warnings, f"Trials are left that were never run. Go on with: flowgauge bench --resume {ended.bench_id}")
     summary = await asyncio.to_thread(summary_of, workspace.store, ended)
     benchmarks = await asyncio.to_thread(_keep, workspace.store, summary)
     untraced = await asyncio.to_thread(send_bench, workspace.store, summary, before=record.trace_id)
@@ -117,7 +122,8 @@ def load(store: Store, request: BenchRequest) -> tuple[Bench | None, tuple[str, 
         return None, ()
     if request.function is not None:
         return define(aim_at_function(request.function), request)
-    return define(aim(store, request.workflow, request.target, request.version), request)
+    bench, warnings = define(aim(store, request.workflow, request.target, request.version), request)
+    return hold(store, bench), warnings
 
 
 def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:
@@ -138,13 +144,16 @@ def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:
 def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> tuple[BenchRecord, How]:
     """Own the bench: a new one, or one that was left. Raises Conflict where somebody else runs it.
 
-    It is run as it was given: what the store hides of a definition (a key in an input) is hidden from readers, not from the target.
+    One that is taken up as it was defined has the status it was found in. It is run as it was given: what the store hides of a definition (a key in an input) is hidden from readers, not from the target.
     """
     store, owner_sid = workspace.store, workspace.owner.sid
     if bench is None:
-        record, how = store.claim_bench(request.resume or request.retry_errors, owner_sid)
+        there = store.get_bench(request.resume or request.retry_errors)
+        check_as_given(there)
+        record, how = store.claim_bench(there.uid, owner_sid)
     elif request.extend:
         there = store.get_bench(request.extend)
+        check_as_given(there)
         bench = extended(there.definition, bench, there.bench_id)
         record, how = store.extend_bench(request.extend, bench, definition_hash(bench), total(bench), owner_sid)
     else:
@@ -163,20 +172,23 @@ def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> t
         owner = store.get_owner(record.owner_sid)
         who = f"process {owner.pid} on {owner.host}" if owner else record.owner_sid
         raise Conflict(f"Bench {record.bench_id} is being run by {who}.", remedy="Let it end, stop it, or begin another with --new.")
-    definition = taken_up(record.definition, request) if bench is None else bench
-    return msgspec.structs.replace(record, definition=definition), how
+    if bench is not None:
+        return msgspec.structs.replace(record, definition=bench), how
+    return msgspec.structs.replace(record, definition=taken_up(record.definition, request), status=there.status), how
 
 
-def remaining(store: Store, record: BenchRecord, request: BenchRequest, how: How) -> tuple[Iterator[PlannedTrial], int]:
-    """The trials to run, in order, and how many they are."""
+def remaining(store: Store, record: BenchRecord, request: BenchRequest, how: How) -> tuple[Iterator[PlannedTrial], int, int]:
+    """The trials to run, in order; how many have a result that stays; how many are to be run."""
     bench = record.definition
     if request.retry_errors:
         failed = store.failed_run_ids(record.uid)
-        return (planned for planned in expand(bench, record.run_key) if planned.run_id in failed), len(failed)
+        stays = len(store.finished_run_ids(record.uid)) - len(failed)
+        return (planned for planned in expand(bench, record.run_key) if planned.run_id in failed), stays, len(failed)
     if how == "new":
-        return expand(bench, record.run_key), record.total
+        return expand(bench, record.run_key), 0, record.total
     done = store.finished_run_ids(record.uid)
-    return expand(bench, record.run_key, done), sum(1 for _ in expand(bench, record.run_key, done))
+    left = sum(1 for _ in expand(bench, record.run_key, done))
+    return expand(bench, record.run_key, done), record.total - left, left
 
 
 async def _measure(
@@ -192,7 +204,8 @@ async def _measure(
     retrying = bool(request.retry_errors)
     setting = Setting(
         record=record,
-        db=request.db or store.place,
+        db=workers_db(store, request.db),
+        workers=_workers(request, record.definition.max_concurrent_runs),
         isolation=request.isolation,
         continued=how != "new",
         generation=workspace.owner.sid if retrying else "",
@@ -215,10 +228,15 @@ def _executor(request: BenchRequest, max_concurrent: int) -> Executor:
     if request.executor == "process":
         from flowgauge.run.executors.process import ProcessExecutor
 
-        return ProcessExecutor(max_concurrent, workers=request.workers)
+        return ProcessExecutor(max_concurrent, workers=_workers(request, max_concurrent))
     from flowgauge.run.executors.local import LocalExecutor
 
     return LocalExecutor(max_concurrent)
+
+
+def _workers(request: BenchRequest, max_concurrent: int) -> int:
+    """Processes that run trials: no more than there are trials at once."""
+    return min(request.workers or os.cpu_count() or 1, max_concurrent) if request.executor == "process" else 1
 
 
 def _budget(store: Store, record: BenchRecord) -> Any:
@@ -230,14 +248,22 @@ def _budget(store: Store, record: BenchRecord) -> Any:
         return None
     paid: dict[str, list[float]] = {}
     for row in store.trial_rows(record.uid):
-        if (trial := TrialRow(*row)).cost_usd is not None and not trial.cached:
-            paid.setdefault(trial.config, []).append(trial.cost_usd)
+        if (cost_usd := (trial := TrialRow(*row)).paid_usd) is not None:
+            paid.setdefault(trial.config, []).append(cost_usd)
     means = {config: sum(costs) / len(costs) for config, costs in paid.items()}
     return TrialBudget(limit, spent_usd=sum(map(sum, paid.values())), estimate=lambda planned: means.get(planned.config))
 
 
 def _finish(workspace: Workspace, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str) -> BenchRecord:
-    return workspace.store.finish_bench(record.uid, ran.status, owner_sid=workspace.owner.sid, duration_ms=duration_ms, trace_id=trace_id)
+    store, owner_sid = workspace.store, workspace.owner.sid
+    return store.finish_bench(record.uid, _status(store, record, ran), owner_sid=owner_sid, duration_ms=duration_ms, trace_id=trace_id)
+
+
+def _status(store: Store, record: BenchRecord, ran: TrialsOutcome) -> BenchStatus:
+    """Finished is what has a result for every trial: errors that were retried leave the rest of a stopped bench as it was."""
+    if ran.status != "finished" or next(expand(record.definition, record.run_key, store.finished_run_ids(record.uid)), None) is None:
+        return ran.status
+    return "budget_exceeded" if record.status == "budget_exceeded" else "interrupted"
 
 
 def summary_of(store: Store, record: BenchRecord) -> BenchSummary:
@@ -255,4 +281,14 @@ def _keep(store: Store, summary: BenchSummary) -> tuple[Benchmark, ...]:
     if target.kind != "workflow":
         return store.put_benchmarks(to_benchmarks(summary))
     version = store.get_version(target.reference)
-    return store.put_benchmarks(to_benchmarks(summary, workflow_sid=version.workflow_sid, version_sids=version.sid))
+    each = configured(store, summary.bench.definition)
+    base = msgspec.structs.replace(next(iter(each.values())), content=version.content, config={})
+    return store.put_benchmarks(
+        to_benchmarks(
+            summary,
+            workflow_sid=version.workflow_sid,
+            version_sids=version.sid,
+            providers=providers_of(each),
+            retry_policy=retries_of(base),
+        )
+    )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from flowgauge.app.bench_pins import joined
 from flowgauge.errors import Conflict, UsageError
-from flowgauge.model.bench import Bench, Case, Configuration
+from flowgauge.model.bench import Bench, BenchRecord, Case, Configuration
 from flowgauge.plan.ids import definition_hash
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ def _spoken(name: str) -> str:
     return name.upper() if name == "workflow" else f"--{name.rstrip('s') if name in ('filters', 'tags') else name.replace('_', '-')}"
 
 
+def check_as_given(record: BenchRecord) -> None:
+    """What the store hid of a definition cannot be run from there. Raises Conflict."""
+    if definition_hash(record.definition) != record.definition_hash:
+        raise Conflict(
+            f"The stored definition of the bench {record.bench_id} was redacted: it held a secret, and the target would be given the mark.",
+            remedy="Run the command that defined it again: it goes on with what is left.",
+        )
+
+
 def taken_up(bench: Bench, request: BenchRequest) -> Bench:
     """As it was defined, with this session's money and number of slots."""
     budget_usd, slots = request.options.get("budget_usd"), request.options.get("max_concurrency")
@@ -50,6 +60,7 @@ def taken_up(bench: Bench, request: BenchRequest) -> Bench:
 
 def extended(old: Bench, new: Bench, bench_id: str) -> Bench:
     """Everything of both. Conflict where something that was measured would change its meaning."""
+    old, new = joined(old, new)
     _check_same(old, new, bench_id)
     return msgspec.structs.replace(
         new,

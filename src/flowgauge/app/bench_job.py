@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from flowgauge.app.bench_pins import held, overridden
 from flowgauge.app.pins import pin, pinned, references
 from flowgauge.app.services import Isolation
 from flowgauge.app.workspace import Workspace, open_workspace
-from flowgauge.define.overrides import override_workflow
 from flowgauge.errors import NotFound
 from flowgauge.model.bench import Answer, Bench, BenchRecord, Case, PlannedTrial
 from flowgauge.model.play import NodeRun, Play
@@ -34,6 +34,9 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     record: BenchRecord
     db: str
+    """See `workers_db`."""
+    workers: int = 1
+    """Processes that call the same providers."""
     isolation: Isolation = "auto"
     continued: bool = False
     generation: str = ""
@@ -69,12 +72,23 @@ async def open_job(
 @contextlib.asynccontextmanager
 async def worker_job(payload: bytes) -> AsyncIterator[BenchJob]:
     """The same job in a worker process: it opens the store by itself and writes its own plays."""
+    from flowgauge.providers.limits import settings
+
     setting = msgspec.json.decode(payload, type=Setting)
+    settings.share(setting.workers)
     async with (
         open_workspace(setting.db, isolation=setting.isolation) as workspace,
         open_job(workspace, setting, in_worker=True) as (job, _),
     ):
         yield job
+
+
+def workers_db(store: Store, asked: str) -> str:
+    """Where workers find the same store: a file by its whole path; a server as it was asked for, because its place hides the password.
+
+    Empty: as their environment says, which is also ours.
+    """
+    return asked if "://" in store.place else store.place
 
 
 def _plays(workspace: Workspace, setting: Setting, in_worker: bool) -> WorkflowServices:
@@ -95,11 +109,11 @@ def _plays(workspace: Workspace, setting: Setting, in_worker: bool) -> WorkflowS
 def configured(store: Store, bench: Bench) -> dict[str, Configured]:
     """The workflow as each configuration has it. Raises BadFile for an override that does not fit."""
     version = store.get_version(bench.target.reference)
-    base = read_workflow(version.content)
+    workflows, kept = overridden(store, bench), held(store, bench.target)
     found = {}
     for configuration in bench.configs:
-        workflow = override_workflow(base, configuration.workflow_overrides, f"configuration {configuration.name}")
-        pins = pin(store, references(workflow))
+        workflow = workflows[configuration.name]
+        pins = kept or pin(store, references(workflow))
         found[configuration.name] = Configured(
             content=write_workflow(workflow),
             workflow_sid=version.workflow_sid,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from flowgauge.app.bench import BenchRequest, load
-from flowgauge.app.bench_again import extended
+from flowgauge.app.bench_again import check_as_given, extended
 from flowgauge.app.bench_job import configured
 from flowgauge.errors import Failed
 from flowgauge.model.bench import Bench, BenchRecord, Case, Configuration, PlannedTrial
@@ -46,8 +46,10 @@ def preview(store: Store, request: BenchRequest) -> Preview:
     there = _stored(store, request, bench)
     if bench is None:
         assert there is not None
+        check_as_given(there)
         bench = there.definition
     elif there is not None and request.extend:
+        check_as_given(there)
         bench = extended(there.definition, bench, there.bench_id)
     found = definition_hash(bench)
     would_be = there.run_key if there else request.bench_id or bench_id(bench.name, found, _counter(store, bench, found))

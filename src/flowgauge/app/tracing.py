@@ -43,9 +43,11 @@ def send_bench(store: Store, summary: BenchSummary, *, before: str = "") -> str:
 
 def send_play(trace_id: str, name: str, play: Play, runs: Sequence[NodeRun]) -> str:
     """The same for one play."""
+    if not trace_id:
+        return ""
     from flowgauge.integrations.otel_tree import add_play
 
-    return _sent(trace_id, lambda spans: add_play(spans, name, play, runs)) if trace_id else ""
+    return _sent(trace_id, lambda spans: add_play(spans, name, play, runs))
 
 
 def _sent(trace_id: str, make: Callable[[Spans], None]) -> str:

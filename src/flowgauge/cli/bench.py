@@ -35,7 +35,14 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--bench-id", default="", help="Call a new bench this, or continue the one of this id.")
 @click.option("--new", is_flag=True, help="Begin another bench, whatever was left unfinished.")
 @click.option("--extend", default="", metavar="BENCH", help="Add configurations, cases or runs to a finished bench.")
-@click.option("--resume", default="", metavar="BENCH", help="Finish a bench as it was defined; `latest` for the newest.")
+@click.option(
+    "--resume",
+    default="",
+    is_flag=False,
+    flag_value="latest",
+    metavar="[BENCH]",
+    help="Finish a bench as it was defined; the newest by default.",
+)
 @click.option("--retry-errors", default="", metavar="BENCH", help="Run again what failed by no fault of the target.")
 @click.option("--fail-under", multiple=True, metavar="METRIC=VALUE", help="Exit code 1 where a configuration does not reach it.")
 @click.option("--cache/--no-cache", default=None, help="Keep answers per repetition and use them again. Default: off.")

@@ -46,6 +46,7 @@ def command(**options: Any) -> int:
 
 
 async def _run(options: dict[str, Any]) -> int:
+    from flowgauge.app.tracing import send_play, trace_id_here
     from flowgauge.app.workflows import find_target
     from flowgauge.app.workspace import open_workspace
 
@@ -57,6 +58,9 @@ async def _run(options: dict[str, Any]) -> int:
             click.echo(f"warning: {warning}", err=True)
         play = await _play(workspace, saved, options)
         runs = workspace.store.get_node_runs(play.sid)
+        trouble = await asyncio.to_thread(send_play, trace_id_here(), saved.record.name, play, runs)
+    if trouble:
+        click.echo(f"warning: {trouble}", err=True)
     if options["as_json"]:
         print_json({"play": play, "node_runs": runs})
     else:

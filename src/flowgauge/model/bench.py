@@ -8,6 +8,7 @@ aggregate of the trials of one configuration.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
@@ -42,6 +43,33 @@ class CheckSpec(Value, frozen=True):
     weight: Annotated[float, Meta(ge=0)] = 1.0
     required: Annotated[bool, Meta(description="Does the trial fail where this check does? A scorer only measures.")] = True
     threshold: Annotated[float | None, Meta(description="A score below it does not pass.")] = None
+
+
+def check_names(specs: Iterable[CheckSpec], taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """What results, scores and weights of checks go by: their own name, or type and path; numbered where that is taken."""
+    used = set(taken)
+    names: list[str] = []
+    for spec in specs:
+        name = spec.name or f"{spec.type} {spec.path}"
+        number, unique = 1, name
+        while unique in used:
+            number += 1
+            unique = f"{name} {number}"
+        used.add(unique)
+        names.append(unique)
+    return tuple(names)
+
+
+def score_scale(spec: CheckSpec) -> tuple[float, float]:
+    """The ends of the scale that a check's score stands on: a judge declares them; all others are taken as they are, 0 to 1."""
+    if spec.type != "judge":
+        return 0.0, 1.0
+    low, high = spec.options.get("min_score", 0.0), spec.options.get("max_score", 1.0)
+    try:
+        ends = float(low), float(high)
+    except (TypeError, ValueError):
+        return 0.0, 1.0
+    return ends if ends[0] < ends[1] else (0.0, 1.0)
 
 
 class Case(Value, frozen=True):
@@ -125,6 +153,23 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """What was held against gold: a label, or a number."""
     gold: Json = None
     """What the person said. Pairs of (label, gold) feed agreement; None: nobody said."""
+
+
+def judge_cost_usd(checks: Iterable[CheckResult]) -> float | None:
+    """What the judges of one trial cost; 0.0 where there was none, None where one of them has no known price."""
+    total = 0.0
+    for check in checks:
+        if check.usage is not None:
+            if check.usage.cost_usd is None:
+                return None
+            total += check.usage.cost_usd
+    return total
+
+
+def paid_usd(target_usd: float | None, judge_usd: float | None, *, cached: bool) -> float | None:
+    """What is known to have been paid for one trial; None where nothing is. An answer from the cache was paid elsewhere, its judges were not."""
+    known = [usd for usd in (None if cached else target_usd, judge_usd or None) if usd is not None]
+    return sum(known) if known else None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

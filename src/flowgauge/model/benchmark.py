@@ -71,11 +71,19 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     tokens_prompt_mean: float | None = None
     tokens_completion_mean: float | None = None
     cost_usd_total: float | None = None
-    """None where a price is unknown; 0.0 means free."""
+    """None where the cost of one run is unknown; 0.0 means free."""
     cost_usd_mean: float | None = None
+    """Of the runs whose cost is known; None where the model has no known price."""
     cost_usd_per_success: float | None = None
+    """The mean times runs, by successes."""
+    cost_unknown_runs: int = 0
+    """Failed before the target reported a cost: not in the mean."""
     cost: Spread | None = None
     cost_source: CostSource = "none"
+    judge_calls: int = 0
+    """Checks for which a judge was asked."""
+    judge_cost_usd_total: float | None = None
+    """In no other cost figure. None where one judge has no known price; 0.0 where there was none."""
     scores: dict[str, Spread] = {}
     checks: dict[str, Rate] = {}
     repeated_calls: int = 0
@@ -134,6 +142,10 @@ class BenchSummary(msgspec.Struct, frozen=True, kw_only=True):
     best_score: Lead | None = None
     pareto: tuple[str, ...] = ()
     """Configurations that no other beats in quality, cost and latency at once."""
+    quality_by: str = "success"
+    """What quality is here: the name of a score, score (several), checks passed or success."""
+    quality: dict[str, float] = {}
+    """By configuration, where it is known: what the best score, the front and the chart go by."""
     agreement: dict[str, Json] = {}
     """Of judges with human gold, by configuration and check."""
     notes: tuple[str, ...] = ()

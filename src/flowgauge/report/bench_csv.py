@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
-from flowgauge.model.bench import Trial
+from flowgauge.model.bench import Trial, judge_cost_usd
 from flowgauge.report import words
 from flowgauge.report.bench_source import Source, text_of, why
 from flowgauge.report.bench_tables import check_names, score_names
@@ -44,6 +44,7 @@ COLUMNS: dict[str, Callable[[Trial], Any]] = {
     "tokens_completion": lambda trial: trial.answer.tokens_completion,
     "cost_usd": lambda trial: trial.answer.cost_usd,
     "cost_source": lambda trial: trial.answer.cost_source,
+    "judge_cost_usd": lambda trial: judge_cost_usd(trial.checks),
     "model": lambda trial: trial.answer.model,
     "cached": lambda trial: int(trial.answer.cached),
     "play_sid": lambda trial: trial.answer.play_sid,

@@ -6,11 +6,11 @@ escapes for its own medium. What is not known is a dash, never a zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from flowgauge.model.bench import Trial
+from flowgauge.model.bench import CheckSpec, Trial, score_scale
 from flowgauge.model.benchmark import BenchSummary, Cell, ConfigurationStats, Lead, NodeStats, Rate, Spread
 from flowgauge.model.workflow import Json
 from flowgauge.report import words
@@ -19,7 +19,10 @@ from flowgauge.report.bench_source import NOT_THE_TARGET, Source, text_of, why
 FEW_CASES = 20
 MANY_COLUMNS = 8
 MAX_SCORES = 4
+JUDGE_COST = "judge cost, all runs"
 EXAMPLE_CHARS = 240
+PARTLY_MARK = "‡"
+"""A cost that is known of some runs only."""
 _INTERVAL = "_interval"
 
 
@@ -62,11 +65,16 @@ def _quantile(spread: Spread | None, name: str) -> str:
 
 def cost(usd: float | None, cell: Cell) -> str:
     """The amount with the mark of its source; a dash where nothing was bought or it is not known per what."""
-    if cell.cost_source == "unpriced" or (usd is None and cell.cost_source != "none" and cell.cost_usd_total is None):
+    if cell.cost_source == "unpriced":
         return words.cost(None, "unpriced")
     if usd is None or cell.cost_source == "none":
         return words.UNKNOWN
-    return words.cost(usd, cell.cost_source) + (words.COMPUTED_MARK if cell.cost_source == "computed" else "")
+    marks = (words.COMPUTED_MARK if cell.cost_source == "computed" else "") + (PARTLY_MARK if cell.cost_unknown_runs else "")
+    return words.cost(usd, cell.cost_source) + marks
+
+
+def _judge_cost(cell: Cell) -> str:
+    return words.cost(cell.judge_cost_usd_total, "computed") if cell.judge_calls else words.UNKNOWN
 
 
 def _per_success(cell: Cell) -> str:
@@ -123,6 +131,8 @@ def _columns(summary: BenchSummary) -> list[Column]:
         ("cost/run", True, lambda config: cost(config.overall.cost_usd_mean, config.overall)),
         ("cost/success", True, lambda config: _per_success(config.overall)),
     ]
+    if any(cell.judge_calls for cell in cells):
+        columns.append((JUDGE_COST, True, lambda config: _judge_cost(config.overall)))
     return columns
 
 
@@ -147,7 +157,22 @@ def _legend(summary: BenchSummary) -> tuple[str, ...]:
         lines.append(f"{words.COMPUTED_MARK} computed from tokens and the prices{table}")
     if any(cell.cost_source == "unpriced" for cell in cells):
         lines.append("unpriced: the model's price is not known; such a configuration is never called cheapest")
+    if unknown := [f"{config.name} {config.overall.cost_unknown_runs:,}" for config in summary.configs if config.overall.cost_unknown_runs]:
+        lines.append(
+            f"{PARTLY_MARK} of the runs whose cost is known; unknown for runs that failed before they reported it: {', '.join(unknown)}"
+        )
+    if any(cell.judge_calls for cell in cells):
+        lines.append("judge cost: what judges were paid; in no other cost figure, but part of the budget")
+    if any(score_scale(spec) != (0.0, 1.0) for spec in _specs(summary)):
+        lines.append("best score and chart: a judge's score counts by its place on the judge's scale, from 0 to 1")
     return tuple(lines)
+
+
+def _specs(summary: BenchSummary) -> Iterator[CheckSpec]:
+    definition = summary.bench.definition
+    yield from definition.checks
+    for case in definition.cases:
+        yield from case.checks
 
 
 def winners(summary: BenchSummary) -> list[Winner]:
@@ -244,17 +269,6 @@ def _measure(found: Mapping[str, Json], name: str) -> str:
     value, interval = found.get(name), found.get(name + _INTERVAL)
     shown = words.number(value) if isinstance(value, int | float) else words.UNKNOWN if value is None else text_of(value)
     return f"{shown} ({words.number(interval['low'])} to {words.number(interval['high'])})" if interval else shown
-
-
-def quality(summary: BenchSummary) -> tuple[str, Callable[[Cell], float | None]]:
-    """What charts show as quality: the score where there is one, else checks passed, else success."""
-    scores = score_names(summary)
-    if len(scores) == 1:
-        name = scores[0]
-        return name, lambda cell: cell.scores[name].mean if name in cell.scores else None
-    if not scores and any(config.overall.passed.total for config in summary.configs):
-        return "checks passed", lambda cell: cell.passed.value
-    return "success", lambda cell: cell.success.value
 
 
 def headline(summary: BenchSummary) -> str:

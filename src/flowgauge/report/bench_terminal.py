@@ -24,6 +24,7 @@ _SPARE = (
     "retries",
     "first token",
     "tokens/run",
+    bench_tables.JUDGE_COST,
     "cost/success",
     "model",
     "runs",

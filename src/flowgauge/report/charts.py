@@ -13,7 +13,6 @@ from typing import Any
 
 from flowgauge.model.benchmark import BenchSummary, ConfigurationStats
 from flowgauge.report import words
-from flowgauge.report.bench_tables import quality
 
 Spec = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -219,18 +218,20 @@ def _density(samples: Sequence[float], low: float, high: float, *, log: bool) ->
 
 def cost_chart(summary: BenchSummary, width: int) -> Spec | None:
     """Cost against quality, the Pareto front joined. What has no known price cannot be placed, and is named."""
-    measure, quality_of = quality(summary)
     values: list[Spec] = []
     absent: list[str] = []
     for config, label in zip(summary.configs, _labels(summary.configs).values(), strict=True):
-        usd, good = _usd(config), quality_of(config.overall)
+        usd, good = _usd(config), summary.quality.get(config.name)
         if usd is None or good is None:
             absent.append(label)
         else:
             values.append({"config": label, "usd": usd, "quality": good, "front": config.name in summary.pareto})
     if not values:
         return None
-    place = {"x": _usd_axis([value["usd"] for value in values], width), "y": _quality_axis([value["quality"] for value in values], measure)}
+    place = {
+        "x": _usd_axis([value["usd"] for value in values], width),
+        "y": _quality_axis([value["quality"] for value in values], summary.quality_by),
+    }
     colour = {"condition": {"test": "datum.front", "value": ACCENT}, "value": SECOND}
     line = {"type": "line", "color": ACCENT, "strokeDash": [5, 4], "opacity": 0.7}
     layers: list[Spec] = [

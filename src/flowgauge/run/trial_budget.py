@@ -2,14 +2,15 @@
 
 Trials under way are reserved at their estimate. Where there is none, it is the
 mean of what trials of that configuration have cost so far; before the first of
-them it is nothing. Trials without a known price are not bounded: they are counted.
+them it is nothing. Judges are paid from the same purse as the target. Trials
+without a known price are not bounded: they are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from flowgauge.model.bench import PlannedTrial, Trial
+from flowgauge.model.bench import PlannedTrial, Trial, judge_cost_usd, paid_usd
 
 TOLERANCE = 1e-9
 """Sums of cents are not exact in binary."""
@@ -43,11 +44,11 @@ class TrialBudget:
     def settle(self, trial: Trial) -> None:
         """The trial is over: what it really cost takes the place of its estimate."""
         self._reserved_usd -= self._reserved.pop(trial.run_id, 0.0)
-        if trial.answer.cached:
-            return
-        cost_usd = trial.answer.cost_usd
-        if cost_usd is None:
+        answer, judge_usd = trial.answer, judge_cost_usd(trial.checks)
+        if judge_usd is None or (answer.cost_usd is None and not answer.cached):
             self.unpriced += 1
+        cost_usd = paid_usd(answer.cost_usd, judge_usd, cached=answer.cached)
+        if cost_usd is None:
             return
         self.spent_usd += cost_usd
         total, count = self._means.get(trial.config, (0.0, 0))

@@ -124,7 +124,7 @@ class BenchJob:
         key = cache_key(self._bench, configuration, case, planned)
         kept = await cache.get(key)
         if kept is not None:
-            return msgspec.structs.replace(kept, cached=True)
+            return msgspec.structs.replace(kept, cached=True, play_sid="")  # the play is the bench's that made it
         answer = await self._answer(configuration, case, planned)
         if answer.status == "success":
             cache.put(key, answer)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from flowgauge.errors import Failed, FlowgaugeError
-from flowgauge.model.bench import CheckResult, CheckSpec
+from flowgauge.model.bench import CheckResult, CheckSpec, check_names
 from flowgauge.model.play import Usage
 from flowgauge.model.workflow import Json
 from flowgauge.nodes.context import fail
@@ -132,17 +132,9 @@ class CompiledCheck:
 
 def compile_checks(specs: Iterable[CheckSpec], before: Iterable[CompiledCheck] = ()) -> tuple[CompiledCheck, ...]:
     """Make checks ready, each under a name that none before it has."""
-    taken = {check.name for check in before}
-    checks: list[CompiledCheck] = []
-    for spec in specs:
-        name = spec.name or f"{spec.type} {spec.path}"
-        number, unique = 1, name
-        while unique in taken:
-            number += 1
-            unique = f"{name} {number}"
-        taken.add(unique)
-        checks.append(CompiledCheck(spec, unique))
-    return tuple(checks)
+    given = tuple(specs)
+    names = check_names(given, (check.name for check in before))
+    return tuple(CompiledCheck(spec, name) for spec, name in zip(given, names, strict=True))
 
 
 def _always(error: Failed) -> Callable[[Json, Evidence], Finding]:

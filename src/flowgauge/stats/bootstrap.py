@@ -42,6 +42,30 @@ def bca(
     return tuple(quantile(found, _shifted(p, bias, pull)) for p in (tail, 1 - tail))  # type: ignore[return-value]
 
 
+def bca_p_value(first: Sequence[T], second: Sequence[T], statistic: Statistic[T], *, resamples: int = 2000, seed: int = 0) -> float | None:
+    """Are two samples' statistics different? Two-sided, from the level at which the difference's BCa interval just leaves out zero.
+
+    Efron & Tibshirani (1993), equation 15.34. Each sample is resampled by itself.
+    """
+    ours, theirs = (statistic(sample) if len(sample) > 1 else None for sample in (first, second))
+    if ours is None or theirs is None:
+        return None
+    wanted = max(200, min(resamples, _DRAWS // (len(first) + len(second))))
+    found = _differences(first, second, statistic, wanted, seed)
+    if len(found) < wanted * 0.95:
+        return None
+    if found[0] == found[-1]:
+        return 1.0 if found[0] == 0 else None
+    bias = _bias(found, ours - theirs)
+    pull = _pull(_influences(first, statistic) + [-pulled for pulled in _influences(second, statistic)])
+    distance = _bias(found, 0.0) - bias
+    below = 1 + pull * distance
+    if below <= 0:
+        return None
+    upper = normal_sf(distance / below - bias)
+    return min(1.0, 2 * min(upper, 1 - upper))
+
+
 def grouped_jackknife(cases: Sequence[T], statistic: Statistic[T], *, level: float = 0.95, groups: int = 20) -> tuple[float, float] | None:
     """Bounds for large samples, where resampling is slow and the estimate is near normal: Efron & Tibshirani (1993), chapter 11.
 
@@ -69,6 +93,12 @@ def _resample(cases: Sequence[T], statistic: Statistic[T], wanted: int, seed: in
     return sorted(value for value in found if value is not None)
 
 
+def _differences(first: Sequence[T], second: Sequence[T], statistic: Statistic[T], wanted: int, seed: int) -> list[float]:
+    chance = random.Random(seed)
+    drawn = ([statistic(chance.choices(sample, k=len(sample))) for sample in (first, second)] for _ in range(wanted))
+    return sorted(ours - theirs for ours, theirs in drawn if ours is not None and theirs is not None)
+
+
 def _bias(found: Sequence[float], estimate: float) -> float:
     """z₀: where the estimate stands among its resamples. Ties count half, and the ends are kept finite."""
     below = sum(value < estimate for value in found)
@@ -80,12 +110,18 @@ def _bias(found: Sequence[float], estimate: float) -> float:
 
 def _acceleration(cases: Sequence[T], statistic: Statistic[T]) -> float:
     """a: the skewness of what leaving cases out does, one by one, or in equal groups where there are many."""
+    return _pull(_influences(cases, statistic))
+
+
+def _influences(cases: Sequence[T], statistic: Statistic[T]) -> list[float]:
     known = _left_out(cases, statistic, min(len(cases), _MOST_LEFT_OUT_ONCE))
-    if len(known) < 2:
-        return 0.0
-    centre = math.fsum(known) / len(known)
-    squares = math.fsum((centre - value) ** 2 for value in known)
-    cubes = math.fsum((centre - value) ** 3 for value in known)
+    centre = math.fsum(known) / len(known) if len(known) > 1 else 0.0
+    return [centre - value for value in known] if len(known) > 1 else []
+
+
+def _pull(influences: Sequence[float]) -> float:
+    squares = math.fsum(one**2 for one in influences)
+    cubes = math.fsum(one**3 for one in influences)
     return cubes / (6 * squares**1.5) if squares > 0 and squares**1.5 > 0 else 0.0
 
 

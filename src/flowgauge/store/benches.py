@@ -177,7 +177,7 @@ def find_bench(connection: Connection, ref: str) -> BenchRecord:
         query = query.where(begins_with(benches.c.bench_id, ref)).limit(2)
     rows = connection.execute(query).mappings().all()
     if not rows or not ref:
-        raise NotFound(f"No bench {ref!r} is stored.", remedy="See what there is with: flowgauge bench list")
+        raise NotFound(f"No bench {ref!r} is stored.", remedy="See what there is with: flowgauge benchmark list")
     if len(rows) > 1:
         raise UsageError(f"Several benches begin with {ref}.", remedy="Give more of the id.")
     return read_bench(rows[0])

@@ -44,7 +44,7 @@ def remove_benches(connection: Connection, uids: Select[tuple[str]], *, keep_pla
 
 def _parts(uids: Select[tuple[str]], keep_plays: bool) -> dict[str, tuple[Any, ColumnElement[bool]]]:
     """In an order in which each can still be found when its turn comes."""
-    named = select(trials.c.play_sid).where(trials.c.bench_uid.in_(uids), trials.c.play_sid != "")
+    named = select(trials.c.play_sid).where(trials.c.bench_uid.in_(uids), trials.c.play_sid != "", trials.c.cached == 0)
     of_plays = {} if keep_plays else {"node_runs": (node_runs, node_runs.c.play_sid.in_(named)), "plays": (plays, plays.c.sid.in_(named))}
     return {
         **of_plays,

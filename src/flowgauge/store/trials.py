@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, Table, Text, func, or_, select, type_coerce
 
 from flowgauge.errors import NotFound, UsageError
-from flowgauge.model.bench import INFRASTRUCTURE, BenchRecord, Trial, TrialStatus
+from flowgauge.model.bench import INFRASTRUCTURE, BenchRecord, CheckResult, Trial, TrialStatus, judge_cost_usd
 from flowgauge.store.bench_rows import read_trial
 from flowgauge.store.benches import find_bench
 from flowgauge.store.database import Database
@@ -35,6 +35,7 @@ class _Kind(msgspec.Struct):
 
 
 _kind = msgspec.json.Decoder(_Kind).decode
+_checks = msgspec.json.Decoder(tuple[CheckResult, ...]).decode
 
 TrialRow = tuple[Any, ...]
 """config, case, status, passed, failure_category, duration_ms, queue_ms, backoff_ms, score_ms, first_token_ms, retries, tokens_prompt,
@@ -125,19 +126,32 @@ class Trials:
             yield (*names, *middle, unescape(model), scores or "{}", checks or "[]", repeated, cached == 1)
 
     def node_rows(self, bench_uid: str) -> Iterator[NodeRow]:
-        """What aggregation needs of each node run of each trial, as a plain tuple: see NodeRow. No failure: an empty kind."""
+        """What aggregation needs of each node run of each trial, as a plain tuple: see NodeRow. No failure: an empty kind.
+
+        A cached answer was made elsewhere: its nodes are not run, and not counted, here.
+        """
         joined = trials.join(node_runs, node_runs.c.play_sid == trials.c.play_sid)
-        of_it = (trials.c.bench_uid == bench_uid, trials.c.play_sid != "")
+        of_it = (trials.c.bench_uid == bench_uid, trials.c.play_sid != "", trials.c.cached == 0)
         for row in self._stream(select(*_NODE_ROW).select_from(joined).where(*of_it).order_by(trials.c.position)):
             config, node_id, *middle, error = row
             yield (unescape(config), unescape(node_id), *middle, "" if error is None else _kind(error).kind)
 
     def spent(self, bench_uid: str) -> tuple[float | None, int]:
-        """What the trials so far cost, and how many there are. None where one of them has no known price."""
+        """What the trials so far cost, judges too, and how many there are. None where one of them has no known price."""
         query = select(func.count(), func.count(trials.c.cost_usd), func.sum(trials.c.cost_usd)).where(trials.c.bench_uid == bench_uid)
         with self._database.reading() as connection:
             count, priced, total = connection.execute(query).one()
-        return (None if priced < count else float(total or 0.0)), int(count)
+        judges_usd = self._judges_usd(bench_uid)
+        return (None if priced < count or judges_usd is None else float(total or 0.0) + judges_usd), int(count)
+
+    def _judges_usd(self, bench_uid: str) -> float | None:
+        judged = type_coerce(trials.c.checks, Text).like('%"usage"%')
+        total = 0.0
+        for (checks,) in self._stream(select(type_coerce(trials.c.checks, Text)).where(trials.c.bench_uid == bench_uid, judged)):
+            if (cost_usd := judge_cost_usd(_checks(checks))) is None:
+                return None
+            total += cost_usd
+        return total
 
     def mean_cost_and_duration(self, definition_hash: str) -> dict[str, tuple[float | None, float]]:
         """Per configuration, of all successful trials of a definition that were not cached: what the next will take."""

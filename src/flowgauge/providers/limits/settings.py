@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from flowgauge.errors import UsageError
 from flowgauge.providers.limits.limiter import Limit, Limiter, TimeSource
 
@@ -49,6 +51,23 @@ def shared() -> Limits:
     if _shared is None:
         _shared = Limits(read_limits(os.environ.get(VARIABLE, "")))
     return _shared
+
+
+def share(processes: int) -> None:
+    """Let this process have one part of every limit: so many processes that call the same providers share them."""
+    global _shared
+    whole = {**BUILT_IN, **read_limits(os.environ.get(VARIABLE, ""))}
+    _shared = Limits({provider: part_of(limit, processes) for provider, limit in whole.items()})
+
+
+def part_of(limit: Limit, processes: int) -> Limit:
+    """One of equal parts, each at least 1: with more processes than a limit allows requests, they may go over it."""
+    parts = {name: value for name, value in msgspec.structs.asdict(limit).items() if value is not None}
+    at_once = parts.pop("concurrency", None)
+    return Limit(
+        **{name: max(1.0, value / processes) for name, value in parts.items()},
+        concurrency=None if at_once is None else max(1, at_once // processes),
+    )
 
 
 def read_limits(text: str) -> dict[str, Limit]:

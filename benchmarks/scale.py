@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.peers.field import ROOT, compiled, table
+from benchmarks.peers.field import HERE, ROOT, compiled, table
 
 import flowgauge as fg
 from flowgauge.app.workspace import opened_store
@@ -104,7 +104,7 @@ def apart(step: str, db: str, count: int) -> dict[str, Any]:
     """The same in a process of its own."""
     done = subprocess.run(
         [sys.executable, __file__, "--step", step, "--db", db, "--count", str(count)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": HERE}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise SystemExit(f"{step} of {count}: {done.stderr[-2000:]}")

@@ -22,7 +22,7 @@ PEERS = (
     Peer("flowgauge, one-node workflow", "with_flowgauge", "play", "flowgauge", share=0.5, keeps="trial, play, node run, SQLite"),
     Peer("pydantic-evals", "with_pydantic_evals", "noop", "pydantic_evals", share=0.1, keeps="nothing"),
     Peer("Inspect AI", "with_inspect", "noop", "inspect_ai", share=0.02, keeps="a log file"),
-    Peer("promptfoo", "with_promptfoo", "noop", "promptfoo", share=0.05, keeps="SQLite, of its own"),
+    Peer("promptfoo", "with_promptfoo", "noop", "promptfoo", share=0.0125, keeps="SQLite, of its own"),
     Peer("DeepEval", "with_deepeval", "noop", "deepeval", share=0.02, keeps="nothing"),
 )
 BASE = "pydantic-evals"

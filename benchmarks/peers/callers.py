@@ -13,6 +13,6 @@ CALLERS = (
     Peer(OURS, "with_flowgauge", "calls", "flowgauge"),
     Peer("openai SDK in a loop", "with_openai", "calls", "openai"),
     Peer("pydantic-evals", "with_pydantic_evals", "calls", "pydantic_evals"),
-    Peer("promptfoo", "with_promptfoo", "calls", "promptfoo"),
-    Peer("Inspect AI", "with_inspect", "calls", "inspect_ai", share=0.5),
+    Peer("promptfoo", "with_promptfoo", "calls", "promptfoo", share=0.5),
+    Peer("Inspect AI", "with_inspect", "calls", "inspect_ai", share=0.25),
 )

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
+HERE = os.pathsep.join((str(ROOT), str(ROOT / "src")))
+"""Adapters run in other folders, and measure this tree."""
 SILENT = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
     "DEEPEVAL_UPDATE_WARNING_OPT_IN": "NO",
@@ -99,7 +101,7 @@ def measured(peer: Peer, places: Places, count: int, at_once: int, url: str = ""
     count = max(at_once, int(count * peer.share))
     with tempfile.TemporaryDirectory() as folder:
         environment = {key: value for key, value in os.environ.items() if key not in PROXIES}
-        environment |= {**SILENT, "PROMPTFOO": places.promptfoo, "PROMPTFOO_CONFIG_DIR": folder, "HOME": folder, "PYTHONPATH": str(ROOT)}
+        environment |= {**SILENT, "PROMPTFOO": places.promptfoo, "PROMPTFOO_CONFIG_DIR": folder, "HOME": folder, "PYTHONPATH": HERE}
         command = [_interpreter(peer, places), "-m", f"benchmarks.peers.{peer.adapter}", peer.what, str(count), str(at_once)]
         done = subprocess.run(
             [*command, "--url", url, "--folder", folder],

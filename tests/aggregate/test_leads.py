@@ -115,3 +115,45 @@ def test_equal_configurations_lead_by_chance_in_about_five_of_a_hundred_benches_
         assert lead is not None
         alarms += lead.significant
     assert alarms <= 300 * 0.05 + 8
+
+
+def runs_of(config: str, *, ok: int, bad: int, usd: float) -> list[TrialRow]:
+    """Costs differ a little: every run of another configuration is dearer or cheaper than each of these."""
+    costs = [usd * (1 + 0.001 * number) for number in range(ok + bad)]
+    return [row(config, cost_usd=cost) for cost in costs[:ok]] + [
+        failed("wrong_answer", config=config, cost_usd=cost) for cost in costs[ok:]
+    ]
+
+
+def test_cheap_runs_that_often_fail_are_no_significant_lead_a_success() -> None:
+    """Each run of a costs less than any of b, by ranks beyond doubt; a success of a costs nearly the same."""
+    lead = of(*runs_of("a", ok=10, bad=10, usd=0.49), *runs_of("b", ok=20, bad=0, usd=1.0)).cheapest
+    assert lead is not None
+    assert (lead.config, lead.significant) == ("a", False)
+    assert lead.p_value is not None
+    assert lead.p_value > 0.5
+
+
+def test_a_clear_lead_in_cost_a_success_is_significant_though_runs_failed() -> None:
+    lead = of(*runs_of("a", ok=16, bad=4, usd=0.1), *runs_of("b", ok=15, bad=5, usd=1.0)).cheapest
+    assert lead is not None
+    assert (lead.config, lead.significant) == ("a", True)
+
+
+def test_so_few_successes_that_resamples_have_none_prove_nothing() -> None:
+    lead = of(*runs_of("a", ok=1, bad=3, usd=0.01), *runs_of("b", ok=4, bad=0, usd=1.0)).cheapest
+    assert lead is not None
+    assert (lead.config, lead.significant, lead.p_value) == ("a", False, None)
+
+
+def test_a_lead_whose_cost_is_partly_unknown_is_never_significant() -> None:
+    died = failed("timeout", config="a", cost_usd=None, cost_source="unpriced", tokens_prompt=0, tokens_completion=0)
+    lead = of(*runs_of("a", ok=20, bad=0, usd=0.1), died, *runs_of("b", ok=20, bad=0, usd=1.0)).cheapest
+    assert lead is not None
+    assert (lead.config, lead.significant, lead.p_value) == ("a", False, None)
+
+
+def test_thousands_of_runs_are_told_apart_too() -> None:
+    lead = of(*runs_of("a", ok=1800, bad=300, usd=0.1), *runs_of("b", ok=1500, bad=600, usd=1.0)).cheapest
+    assert lead is not None
+    assert (lead.config, lead.significant) == ("a", True)

@@ -14,7 +14,7 @@ from flowgauge.aggregate.rows import NodeRow, node_row, trial_row
 from flowgauge.aggregate.summary import summarise
 from flowgauge.model.bench import Answer, Case, CheckResult, CheckSpec, Trial
 from flowgauge.model.benchmark import Cell
-from flowgauge.model.play import Failure, NodeRun
+from flowgauge.model.play import Failure, NodeRun, Usage
 
 
 def overall(*rows: Any) -> Cell:
@@ -204,7 +204,82 @@ def test_scores_are_weighted_by_the_checks_that_give_them() -> None:
     case = Case(name="two", checks=(CheckSpec(type="judge", name="side", weight=1.0),))
     summary = summarise(
         record("a", cases=(Case(name="one"), case), checks=checks),
-        [row(scores={"main": 1.0, "side": 0.0}), row(case="two", scores={"main": 1.0, "side": 0.0})],
+        [row(scores={"main": 1.0, "side": 0.0}), row(case="two", scores={"main": 1.0, "side": 0.0, "side 2": 0.0})],
     )
     assert summary.best_score is not None
     assert summary.best_score.value == pytest.approx((1.0 + 0.75) / 2)
+
+
+def test_unnamed_checks_of_one_type_and_path_keep_their_own_weights() -> None:
+    checks = (CheckSpec(type="similarity", value="a", weight=9.0), CheckSpec(type="similarity", value="b", weight=1.0))
+    summary = summarise(record("a", checks=checks), [row(scores={"similarity output": 1.0, "similarity output 2": 0.0})])
+    assert summary.quality == {"a": pytest.approx(0.9)}
+
+
+def test_a_judges_score_counts_by_its_place_on_its_scale() -> None:
+    judge = CheckSpec(type="judge", name="tone", options={"rubric": "r", "min_score": 1, "max_score": 5})
+    checks = (judge, CheckSpec(type="similarity", name="like"))
+    cell = (summary := summarise(record("a", checks=checks), [row(scores={"tone": 3.0, "like": 0.0})])).configs[0].overall
+    assert cell.scores["tone"].mean == 3.0
+    assert summary.best_score is not None
+    assert (summary.best_score.value, summary.quality, summary.quality_by) == (0.25, {"a": 0.25}, "score")
+
+
+@pytest.mark.parametrize(
+    ("scores", "quality"),
+    [
+        pytest.param({"like": 0.5, "confidence": 99.0}, 0.5, id="beside a check's, it is left out"),
+        pytest.param({"confidence": 0.9}, 0.9, id="alone, it is all there is"),
+    ],
+)
+def test_what_a_target_says_of_itself_counts_only_where_nothing_else_does(scores: dict[str, float], quality: float) -> None:
+    summary = summarise(record("a", checks=(CheckSpec(type="similarity", name="like"),)), [row(scores=scores)])
+    assert summary.quality == {"a": quality}
+
+
+def judged(cost_usd: float | None) -> CheckResult:
+    usage = Usage(tokens_prompt=5, cost_usd=cost_usd, cost_source="unpriced" if cost_usd is None else "computed")
+    return CheckResult(name="tone", type="judge", score=1.0, usage=usage)
+
+
+@pytest.mark.parametrize(
+    ("checks", "calls", "total"),
+    [
+        pytest.param([[judged(0.25)], [judged(0.5)]], 2, 0.75, id="judges add up"),
+        pytest.param([[judged(0.25)], [judged(None)]], 2, None, id="one without a price leaves the sum unknown"),
+        pytest.param([None, None], 0, 0.0, id="no judge costs nothing"),
+    ],
+)
+def test_judges_are_counted_apart_from_the_target(checks: list[Any], calls: int, total: float | None) -> None:
+    cell = overall(*(row(checks=one, cost_usd=0.1) for one in checks))
+    assert (cell.judge_calls, cell.judge_cost_usd_total) == (calls, total)
+    assert cell.cost_usd_total == pytest.approx(0.2)
+
+
+def test_what_was_paid_for_a_run_is_its_target_and_its_judges_as_far_as_known() -> None:
+    rows = [
+        row(cost_usd=0.5, checks=[judged(0.25)]),
+        row(cost_usd=0.5, checks=[judged(None)]),
+        row(cost_usd=0.5, cached=1, checks=[judged(0.25)]),
+        row(cost_usd=None),
+    ]
+    assert [one.paid_usd for one in rows] == [0.75, 0.5, 0.25, None]
+
+
+def died(**columns: Any) -> Any:
+    return failed("connection", cost_usd=None, cost_source="unpriced", tokens_prompt=0, tokens_completion=0, model="", **columns)
+
+
+def test_a_run_that_died_before_it_reported_a_cost_does_not_make_the_model_unpriced() -> None:
+    summary = summarise(record("a"), [row(cost_usd=0.1), row(cost_usd=0.3), row(cost_usd=0.2, passed=0), died()])
+    cell = summary.configs[0].overall
+    assert (cell.cost_source, cell.cost_unknown_runs, cell.cost_usd_total) == ("computed", 1, None)
+    assert (cell.cost_usd_mean, cell.cost_usd_per_success) == pytest.approx((0.2, 0.4))
+    assert any("the cost of 1 of 4 runs is unknown" in note for note in summary.notes)
+    assert not any("no known price" in note for note in summary.notes)
+
+
+def test_where_every_run_died_no_cost_is_known() -> None:
+    cell = overall(died(), died())
+    assert (cell.cost_usd_total, cell.cost_usd_mean, cell.cost_usd_per_success, cell.cost) == (None, None, None, None)
+    assert (cell.cost_unknown_runs, cell.cost_source) == (2, "none")

@@ -122,7 +122,8 @@ def failure_of(request: ModelRequest, **settings: Any) -> Failure:
 
 
 def test_an_unknown_provider_without_an_address_is_refused_with_the_names_that_are_known() -> None:
-    failure = failure_of(asked("opnai"))
+    assert "Did you mean 'openai'?" in failure_of(asked("opnai")).message
+    failure = failure_of(asked("zzz"))
     assert failure.kind == "provider_rejected"
     for name in ("openai", "anthropic", "mock", "google", "base_url"):
         assert name in failure.message

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flowgauge.errors import Failed, UsageError
 from flowgauge.providers.limits.limiter import Limit, Limiter
-from flowgauge.providers.limits.settings import Limits, read_limits
+from flowgauge.providers.limits.settings import Limits, part_of, read_limits
 
 
 class Ring:
@@ -349,3 +349,16 @@ def test_limits_are_read_from_their_variable() -> None:
 def test_limits_that_cannot_be_read_are_refused_with_the_right_form(text: str) -> None:
     with pytest.raises(UsageError, match=r"FLOWGAUGE_LIMITS.*rpm:500"):
         read_limits(text)
+
+
+@pytest.mark.parametrize(
+    ("whole", "processes", "part"),
+    [
+        pytest.param(Limit(rpm=500, tpm=1000, concurrency=50), 4, Limit(rpm=125, tpm=250, concurrency=12), id="equal parts"),
+        pytest.param(Limit(rpm=3, tpm=3, concurrency=3), 8, Limit(rpm=1, tpm=1, concurrency=1), id="at least one"),
+        pytest.param(Limit(rpm=60), 2, Limit(rpm=30), id="no limit stays none"),
+        pytest.param(Limit(rpm=5, concurrency=1), 1, Limit(rpm=5, concurrency=1), id="one process has the whole of it"),
+    ],
+)
+def test_processes_share_a_limit(whole: Limit, processes: int, part: Limit) -> None:
+    assert part_of(whole, processes) == part

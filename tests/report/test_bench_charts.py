@@ -59,6 +59,16 @@ def test_an_unknown_cost_is_not_placed_but_named() -> None:
     assert "house" in chart["title"]["subtitle"][1]
 
 
+def test_the_chart_has_the_quality_that_the_leads_and_the_front_go_by() -> None:
+    trials = [
+        msgspec.structs.replace(one, scores={"tone": 0.5, "like": 1.0}) for one in bench_examples.made({"mini": bench_examples.answered}, 5)
+    ]
+    summary = bench_examples.summary_of(trials)
+    (drawn,) = values(cost_chart(summary, 600))
+    assert summary.best_score is not None
+    assert drawn["quality"] == summary.best_score.value == 0.75
+
+
 def test_nothing_to_draw_is_no_chart() -> None:
     example = bench_examples.small()
     empty = msgspec.structs.replace(example.summary, configs=())

@@ -11,7 +11,9 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from tests.report import bench_examples
 
+from flowgauge.model.bench import Answer, CheckResult, Trial
 from flowgauge.model.benchmark import Lead
+from flowgauge.model.play import Failure, Usage
 from flowgauge.report.bench_markdown import bench_markdown, code, escape
 from flowgauge.report.bench_source import Source
 from flowgauge.report.bench_terminal import bench_view
@@ -46,6 +48,34 @@ def test_markdown_shows_what_is_unknown_as_unknown(report: str) -> None:
     broken, house = (dict(zip(head, row(report, name), strict=True)) for name in ("broken", "house"))
     assert (broken["p50"], broken["cost/success"], broken["success"]) == ("–", "–", "0 % (0–27.8 %, 0/10)")
     assert house["cost/run"] == "$0 (unpriced)"
+
+
+def cells_of(trials: list[Trial], config: str) -> tuple[dict[str, str], str]:
+    report = bench_markdown(source(bench_examples.Example(bench_examples.summary_of(trials), trials)))
+    return dict(zip(row(report, "configuration"), row(report, config), strict=True)), report
+
+
+def test_markdown_shows_what_judges_cost_only_where_there_were_any(report: str) -> None:
+    usage = Usage(tokens_prompt=9, cost_usd=0.002, cost_source="computed")
+    paid = [
+        msgspec.structs.replace(one, checks=(CheckResult(name="tone", type="judge", score=0.5, usage=usage),))
+        for one in bench_examples.made({"mini": bench_examples.answered}, 5)
+    ]
+    cells, _ = cells_of(paid, "mini")
+    assert (cells["judge cost, all runs"], cells["cost/run"]) == ("$0.0200", "$0.000110†")
+    assert "judge cost" not in report
+
+
+def test_markdown_marks_a_cost_that_some_failed_runs_did_not_report() -> None:
+    trials = bench_examples.made({"mini": bench_examples.answered}, 5)
+    failure = Failure(kind="connection", message="gone")
+    trials[3] = msgspec.structs.replace(
+        trials[3], answer=Answer(status="failed", error=failure, cost_usd=None, cost_source="unpriced"), failure_category="connection"
+    )
+    cells, report = cells_of(trials, "mini")
+    assert cells["cost/run"] == "$0.000110†‡"
+    assert "the model's price is not known" not in report
+    assert "‡ of the runs whose cost is known; unknown for runs that failed before they reported it: mini 1" in report
 
 
 def test_markdown_never_calls_the_unpriced_one_cheapest(report: str) -> None:

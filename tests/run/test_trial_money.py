@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.run.trial_parts import Kept, bench, hang, nap, run
+from tests.run.trial_parts import Kept, Verdict, bench, hang, nap, run
 
 from flowgauge.errors import Failed
-from flowgauge.model.bench import Answer, Case, Configuration, PlannedTrial, Target
-from flowgauge.model.play import Failure
+from flowgauge.model.bench import Answer, Case, CheckResult, Configuration, PlannedTrial, Target
+from flowgauge.model.play import Failure, Usage
 from flowgauge.run.trial_budget import TrialBudget
 from flowgauge.run.trial_cache import AnswerCache, cache_key
+from flowgauge.run.trial_job import Score
+
+
+def judging(cost_usd: float | None) -> Score:
+    """A judge that costs so much each time."""
+    usage = Usage(tokens_prompt=1, cost_usd=cost_usd, cost_source="unpriced" if cost_usd is None else "computed")
+    return lambda *_: Verdict(checks=(CheckResult(name="tone", type="judge", passed=True, usage=usage),))
+
 
 # ── money ───────────────────────────────────────────────────────────────────
 
@@ -39,6 +47,20 @@ def test_trials_without_a_price_are_counted_and_not_bounded() -> None:
     assert (outcome.status, outcome.recorded, outcome.unpriced) == ("finished", 7, 7)
 
 
+def test_judges_are_paid_from_the_same_budget() -> None:
+    budget = TrialBudget(0.1)
+    outcome = run(nap, 1000, most=1, budget=budget, score=judging(0.04)).outcome
+    assert (outcome.status, outcome.recorded) == ("budget_exceeded", 2)
+    assert budget.spent_usd == pytest.approx(0.1)
+
+
+def test_a_judge_without_a_price_is_counted_and_the_target_still_paid() -> None:
+    budget = TrialBudget(1.0)
+    run(nap, 3, budget=budget, score=judging(None))
+    assert budget.unpriced == 3
+    assert budget.spent_usd == pytest.approx(0.03)
+
+
 # ── the cache ───────────────────────────────────────────────────────────────
 
 
@@ -50,6 +72,13 @@ def test_an_answer_from_the_cache_is_marked_and_costs_nothing() -> None:
     assert [trial.answer.cached for trial in again.trials] == [True] * 3
     assert again.trials[0].answer.duration_ms == first.trials[0].answer.duration_ms
     assert again.outcome.spent_usd == 0.0
+
+
+def test_the_judge_of_an_answer_from_the_cache_is_paid() -> None:
+    kept, budget = Kept(), TrialBudget(1.0)
+    run(count=3, cache=AnswerCache(kept.get, kept.put))
+    run(hang, 3, cache=AnswerCache(kept.get, kept.put), budget=budget, score=judging(0.04))
+    assert budget.spent_usd == pytest.approx(0.12)
 
 
 def test_a_failed_answer_is_not_kept() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flowgauge.stats.bootstrap import bca, grouped_jackknife, ratio_of_means
+from flowgauge.stats.bootstrap import bca, bca_p_value, grouped_jackknife, ratio_of_means
 from flowgauge.stats.describe import mean
 
 
@@ -65,3 +65,26 @@ def test_no_bounds_without_something_to_resample(cases: list[tuple[float, float]
 
 def test_what_never_changes_has_bounds_without_width() -> None:
     assert bca([3.0, 3.0, 3.0], mean) == (3.0, 3.0)
+
+
+def test_equal_ratios_differ_by_chance_about_5_times_in_100() -> None:
+    chance = random.Random(19)
+    alarms = 0
+    for seed in range(200):
+        first, second = ([(chance.lognormvariate(0, 0.5), float(chance.random() < 0.7)) for _ in range(40)] for _ in range(2))
+        p = bca_p_value(first, second, ratio_of_means, resamples=400, seed=seed)
+        assert p is not None
+        alarms += p < 0.05
+    assert 2 <= alarms <= 20
+
+
+def test_a_difference_is_as_sure_from_either_side() -> None:
+    first, second = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+    one, other = bca_p_value(first, second, mean), bca_p_value(second, first, mean)
+    assert one == pytest.approx(other, abs=0.01)
+    assert one is not None
+    assert one < 0.05
+
+
+def test_one_value_a_side_has_no_p() -> None:
+    assert bca_p_value([1.0], [2.0, 3.0], mean) is None

@@ -34,6 +34,21 @@ def measured(store: Store, *, name: str = "shootout", finished: bool = True) -> 
     return record.uid
 
 
+def test_a_cached_trial_owns_no_play_and_no_node_run(store: Store) -> None:
+    """Also one of an earlier release, which named the play of the bench that made the answer."""
+    first = measured(store)
+    made = [trial.answer.play_sid for trial in store.iter_trials(first)]
+    cached = begin(store, bench(name="cached"), new=True)
+    add(store, cached.uid, *(trial(number, answer={"play_sid": sid, "cached": True}) for number, sid in enumerate(made)))
+    store.finish_bench(cached.uid, "finished")
+    assert list(store.node_rows(cached.uid)) == []
+    store.release_owner(cached.owner_sid)
+    removed = store.delete_bench(cached.uid)
+    assert (removed.trials, removed.plays, removed.node_runs) == (2, 0, 0)
+    assert [store.get_play(sid).status for sid in made] == ["success", "success"]
+    assert len(list(store.node_rows(first))) == 2
+
+
 def everything(store: Store, uid: str) -> tuple[object, ...]:
     return (
         store.get_bench(uid),

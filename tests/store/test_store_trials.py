@@ -16,7 +16,7 @@ from tests.store.store_nouns import FAILURE, JSON, NUMBER, add, begin, bench, ke
 from flowgauge.errors import NotFound, StoreFailure, UsageError
 from flowgauge.model.bench import Answer, CheckResult, Trial
 from flowgauge.model.ids import BENCH, new_sid
-from flowgauge.model.play import Failure
+from flowgauge.model.play import Failure, Usage
 from flowgauge.model.redaction import MARK, redactor
 from flowgauge.store import journal as journal_module
 from flowgauge.store import open_store
@@ -302,6 +302,17 @@ def test_what_was_spent_is_unknown_where_a_price_is(store: Store) -> None:
     add(store, "bn_2", trial(0, answer={"cost_usd": 0.25}), trial(1, answer={"cost_usd": 0.5}))
     assert store.spent("bn_2") == (0.75, 2)
     assert store.spent("bn_none") == (0.0, 0)
+
+
+def test_what_judges_cost_was_spent_too(store: Store) -> None:
+    judged = [
+        CheckResult(name="tone", type="judge", score=1.0, usage=Usage(tokens_prompt=1, cost_usd=usd, cost_source="computed"))
+        for usd in (0.5, None)
+    ]
+    add(store, "bn_1", trial(0, answer={"cost_usd": 0.25}, checks=(judged[0],)), trial(1, answer={"cost_usd": 0.25}))
+    assert store.spent("bn_1") == (1.0, 2)
+    add(store, "bn_1", trial(2, answer={"cost_usd": 0.25}, checks=(judged[1],)))
+    assert store.spent("bn_1") == (None, 3)
 
 
 def test_history_says_what_a_configuration_takes(store: Store) -> None:

@@ -36,7 +36,7 @@ def _of(one: Contender) -> Iterator[str]:
             "its cost figures are of the others."
         )
     if tally.judge_unpriced:
-        yield f"{one.name}: {tally.judge_unpriced} of {tally.judge_calls} judged checks have no known price; what its judges cost is unknown."
+        yield f"{one.name}: {tally.judge_unpriced} of {tally.judge_calls} judged checks have no known price; its judges' cost is unknown."
     if tally.unmeasured:
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(tally.failures.items()) if kind in NOT_MEASURED)
         yield f"{one.name}: {tally.unmeasured} of {tally.runs} runs say nothing about the target ({kinds})."

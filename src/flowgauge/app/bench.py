@@ -25,7 +25,7 @@ from flowgauge.app.services import Isolation
 from flowgauge.app.tracing import send_bench, trace_id_here
 from flowgauge.app.workspace import Workspace
 from flowgauge.errors import Conflict
-from flowgauge.model.bench import Bench, BenchRecord, BenchStatus, PlannedTrial, Trial
+from flowgauge.model.bench import Bench, BenchRecord, PlannedTrial, Trial
 from flowgauge.model.benchmark import Benchmark, BenchSummary
 from flowgauge.plan.ids import definition_hash
 from flowgauge.plan.order import expand, total
@@ -105,7 +105,7 @@ async def run_bench(
     begun_ms = workspace.services.clock.tick_ms()
     ran = await _measure(workspace, request, record, how, plan, follower, stop)
     took_ms = workspace.services.clock.tick_ms() - begun_ms
-    ended = await asyncio.to_thread(_finish, workspace, record, ran, took_ms, trace_id_here())
+    ended = await asyncio.to_thread(_finish, workspace, request, record, ran, took_ms, trace_id_here())
     if ran.status == "finished" != ended.status:
         warnings = (*warnings, f"Trials are left that were never run. Go on with: flowgauge bench --resume {ended.bench_id}")
     summary = await asyncio.to_thread(summary_of, workspace.store, ended)
@@ -144,7 +144,8 @@ def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:
 def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> tuple[BenchRecord, How]:
     """Own the bench: a new one, or one that was left. Raises Conflict where somebody else runs it.
 
-    One that is taken up as it was defined has the status it was found in. It is run as it was given: what the store hides of a definition (a key in an input) is hidden from readers, not from the target.
+    One that is taken up as it was defined has the status it was found in.
+    It is run as it was given: what the store hides of a definition (a key in an input) is hidden from readers, not from the target.
     """
     store, owner_sid = workspace.store, workspace.owner.sid
     if bench is None:
@@ -254,16 +255,18 @@ def _budget(store: Store, record: BenchRecord) -> Any:
     return TrialBudget(limit, spent_usd=sum(map(sum, paid.values())), estimate=lambda planned: means.get(planned.config))
 
 
-def _finish(workspace: Workspace, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str) -> BenchRecord:
-    store, owner_sid = workspace.store, workspace.owner.sid
-    return store.finish_bench(record.uid, _status(store, record, ran), owner_sid=owner_sid, duration_ms=duration_ms, trace_id=trace_id)
-
-
-def _status(store: Store, record: BenchRecord, ran: TrialsOutcome) -> BenchStatus:
+def _finish(
+    workspace: Workspace, request: BenchRequest, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str
+) -> BenchRecord:
     """Finished is what has a result for every trial: errors that were retried leave the rest of a stopped bench as it was."""
-    if ran.status != "finished" or next(expand(record.definition, record.run_key, store.finished_run_ids(record.uid)), None) is None:
-        return ran.status
-    return "budget_exceeded" if record.status == "budget_exceeded" else "interrupted"
+    store, status = workspace.store, ran.status
+    if status == "finished" and request.retry_errors and _lacks_some(store, record):
+        status = "budget_exceeded" if record.status == "budget_exceeded" else "interrupted"
+    return store.finish_bench(record.uid, status, owner_sid=workspace.owner.sid, duration_ms=duration_ms, trace_id=trace_id)
+
+
+def _lacks_some(store: Store, record: BenchRecord) -> bool:
+    return next(expand(record.definition, record.run_key, store.finished_run_ids(record.uid)), None) is not None
 
 
 def summary_of(store: Store, record: BenchRecord) -> BenchSummary:

@@ -8,6 +8,7 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -91,6 +92,18 @@ def _prices() -> list[Finding]:
         return [Finding(area="prices", name="table", ok=False, detail=error.message, remedy=error.remedy)]
 
 
+def _writable(place: str) -> list[Finding]:
+    """Of an SQLite file: can its folder be written to?"""
+    if "://" in place:
+        return []
+    folder = Path(place).parent
+    while not folder.exists():
+        folder = folder.parent
+    able = os.access(folder, os.W_OK)
+    remedy = "" if able else "Use --db or FLOWGAUGE_DB for a place that can be written to."
+    return [Finding(area="store", name="folder", ok=able, detail=f"{folder} {'can' if able else 'cannot'} be written to", remedy=remedy)]
+
+
 def _store(db: str | None) -> list[Finding]:
     from flowgauge.app.workspace import opened_store
 
@@ -106,5 +119,6 @@ def _store(db: str | None) -> list[Finding]:
     return [
         Finding(area="store", name="place", ok=True, detail=where),
         Finding(area="store", name=engine.backend, ok=True, detail=f"{engine.version}{bug}"),
+        *_writable(info.place),
         Finding(area="store", name="check", ok=well, detail=engine.check, remedy="" if well else "Restore a backup."),
     ]

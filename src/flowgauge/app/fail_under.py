@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from flowgauge.errors import UsageError
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.benchmark import BenchSummary, Cell, Spread
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w. -]*?)\s*(>=|<=|=)\s*(-?\d+(?:\.\d+)?)\s*$")
@@ -63,7 +64,8 @@ def read_bounds(rules: Sequence[str]) -> list[Bound]:
         if match is None:
             raise UsageError(f"'{rule}' after --fail-under is no rule.", remedy="Write success_rate=0.9 or p95_ms<=2000.")
         if match[1] not in METRICS and not match[1].startswith(("score.", "check.")):
-            raise UsageError(f"There is no metric '{match[1]}'.", remedy=f"There are {', '.join(METRICS)}, score.NAME and check.NAME.")
+            known = (*METRICS, "score.NAME", "check.NAME")
+            raise UsageError(f"There is no metric '{match[1]}'.", remedy=did_you_mean(match[1], known))
         found.append(Bound(match[1], match[2], float(match[3])))
     return found
 

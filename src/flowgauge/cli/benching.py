@@ -42,6 +42,8 @@ class LiveLine(Follower):
         self._begun = time.monotonic()
         if started.how == "continued":
             click.echo(f"{started.record.bench_id}: going on, {started.done} of {self._total} trials are done", err=True)
+        elif started.record.counter > 1:
+            click.echo(f"{started.record.bench_id}: {self._total} trials; the one before is finished, this is another", err=True)
         elif self._draws:
             click.echo(f"{started.record.bench_id}: {self._total} trials", err=True)
 

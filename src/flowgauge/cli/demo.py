@@ -53,7 +53,7 @@ async def _demo(db: str | None) -> int:
 Open the report in a browser: {page}
 Everything is stored in {place}. Look at it:
   flowgauge report latest                  # the same table as Markdown
-  flowgauge trial list --status failed     # what went wrong, run by run
+  flowgauge trial list --failed            # what went wrong, run by run
   flowgauge play show latest --node answer # one node: its request, answer, tokens, time
   flowgauge workflow diff ticket-triage 1 2
   flowgauge init && flowgauge run ticket-triage.yaml -i ticket="Where is my parcel?"

@@ -27,5 +27,5 @@ def command(as_json: bool, db: str | None) -> int:
                 area = finding.area
                 click.secho(area, bold=True)
             mark = click.style("✓", fg="green") if finding.ok else click.style("–", dim=True)
-            click.echo(f"  {mark} {finding.name}: {finding.detail}{' ' + finding.remedy if finding.remedy else ''}")
+            click.echo(f"  {mark} {finding.name}: {finding.detail}{'. ' + finding.remedy if finding.remedy else ''}")
     return 3 if any(not row.ok and (row.area in NEEDED or row.name in NEEDED) for row in findings) else 0

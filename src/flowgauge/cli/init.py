@@ -14,14 +14,20 @@ FILES = {"ticket-triage.yaml": "ticket-triage"}
 def command(folder: Path) -> None:
     """Put a first workflow into FOLDER (default: here). A file that is there is never overwritten."""
     from flowgauge.app.templates import template_text
-    from flowgauge.errors import Conflict
+    from flowgauge.errors import Conflict, UsageError
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}.", remedy="Name another folder.") from error
     there = [name for name in FILES if (folder / name).exists()]
     if there:
         raise Conflict(f"{folder / there[0]} is there already.", remedy="Move it away, or name another folder.")
     for name, template in FILES.items():
-        (folder / name).write_text(template_text(template), encoding="utf-8")
+        try:
+            (folder / name).write_text(template_text(template), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{folder / name} cannot be written: {error.strerror}.", remedy="Name another folder.") from error
         click.echo(f"wrote {folder / name}")
     where = "" if folder == Path() else f"{folder}/"
     click.echo(

@@ -64,6 +64,9 @@ def show_one(sid: str, node: str, as_json: bool, db: str | None) -> None:
         play = find_play(store, sid)
         runs = store.get_node_runs(play.sid)
         saved = _saved(store, play)
+        gone = play.status == "running" and not store.owner_alive(store.get_owner(play.owner_sid))
+    if gone:
+        click.echo(f"warning: nobody runs this play any more. Finish it with: flowgauge play resume {play.sid}", err=True)
     if node:
         runs = tuple(run for run in runs if run.node_id == node or run.node_id.startswith((f"{node}[", f"{node}/")))
         if not runs:

@@ -18,19 +18,22 @@ def command() -> None:
 @click.argument("bench", default="latest")
 @click.option("--config", default="", help="Of one configuration.")
 @click.option("--case", default="", help="Of one case.")
-@click.option("--status", type=click.Choice(["success", "failed", "timeout"]), help="In one state.")
+@click.option("--status", type=click.Choice(["success", "failed", "timeout"]), help="Whose target ended so.")
+@click.option("--failed", is_flag=True, help="Only what did not succeed: errors, time-outs and wrong answers.")
 @click.option("--cursor", default="", help="Where the last page ended.")
 @limit_option
 @json_option
 @db_option
-def list_trials(bench: str, config: str, case: str, status: Any, cursor: str, limit: int, as_json: bool, db: str | None) -> None:
+def list_trials(
+    bench: str, config: str, case: str, status: Any, failed: bool, cursor: str, limit: int, as_json: bool, db: str | None
+) -> None:
     """List the trials of a bench (default: the newest), in the order in which they were planned."""
     from flowgauge.app.workspace import opened_store
     from flowgauge.report.lists import trial_table
     from flowgauge.report.play import show
 
     with opened_store(db) as store:
-        page = store.list_trials(bench, cursor or None, limit, config=config or None, case=case or None, status=status)
+        page = store.list_trials(bench, cursor or None, limit, config=config or None, case=case or None, status=status, failed=failed)
     if as_json:
         print_json({"trials": page.items, "next_cursor": page.next_cursor})
         return

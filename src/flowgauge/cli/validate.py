@@ -16,6 +16,7 @@ def command(files: tuple[Path, ...], as_json: bool) -> int:
     """Check workflow FILES and list every mistake. Exit code 2 where there is one."""
     from flowgauge.define.workflow import load_workflow
     from flowgauge.errors import BadFile
+    from flowgauge.report import words
 
     found = []
     for file in files:
@@ -25,12 +26,16 @@ def command(files: tuple[Path, ...], as_json: bool) -> int:
             found.append({"file": str(file), "problems": error.problems})
             if not as_json:
                 click.echo(str(error), err=True)
+                if any(problem.where == "configs" for problem in error.problems):
+                    click.echo(
+                        f"{file} looks like a bench file. Check it with: flowgauge bench WORKFLOW --configs {file} --dry-run", err=True
+                    )
             continue
         found.append({"file": str(file), "problems": [], "warnings": loaded.warnings})
         if not as_json:
             for warning in loaded.warnings:
                 click.echo(f"warning: {file}:{warning}", err=True)
-            click.echo(f"{file}: {loaded.workflow.name}: {len(loaded.workflow.nodes)} nodes, no mistake")
+            click.echo(f"{file}: {loaded.workflow.name}: {words.plural(len(loaded.workflow.nodes), 'node')}, no mistake")
     if as_json:
         print_json({"files": found})
     return 2 if any(row["problems"] for row in found) else 0

@@ -62,4 +62,10 @@ def _quote_remedy(kind: str, value: Any) -> str:
         return "Put it in quotes." if isinstance(value, (int, float)) else "Write text."
     if kind == "list_type":
         return "Write [a, b] or one `- item` a line."
-    return "Correct it." if not isinstance(value, str) else "Write it without quotes." if kind != "dict_type" else "Write `name: value`."
+    return (
+        "Correct it."
+        if not isinstance(value, str)
+        else f"Write {_EXPECTED[kind]}, without quotes."
+        if kind != "dict_type"
+        else "Write `name: value`."
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from flowgauge.lang.path import kind_of
 
+MOST_SHOWN = 40
 MOST_NAMES = 100
 """Looking for the nearest of more names would cost more than it helps."""
 
@@ -18,7 +19,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, names[:MOST_NAMES], n=1, cutoff=0.6)
     if near:
         return f"Did you mean '{near[0]}'?"
-    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    shown = ", ".join(names[:MOST_SHOWN]) + (", …" if len(names) > MOST_SHOWN else "")
     return f"Known are {shown}." if names else "There are none."
 
 

@@ -167,7 +167,7 @@ def judge_cost_usd(checks: Iterable[CheckResult]) -> float | None:
 
 
 def paid_usd(target_usd: float | None, judge_usd: float | None, *, cached: bool) -> float | None:
-    """What is known to have been paid for one trial; None where nothing is. An answer from the cache was paid elsewhere, its judges were not."""
+    """What is known to have been paid for one trial; None where nothing is. A cached answer was paid elsewhere, its judges were not."""
     known = [usd for usd in (None if cached else target_usd, judge_usd or None) if usd is not None]
     return sum(known) if known else None
 

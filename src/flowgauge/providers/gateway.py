@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol, Self, runtime_checkable
 
 from flowgauge.errors import Failed
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.exchange import ModelRequest, ModelResponse
 from flowgauge.model.play import Failure, Usage
 from flowgauge.providers.limits import settings as limit_settings
@@ -211,7 +212,7 @@ def _factory(request: ModelRequest) -> Factory:
     if name in library.EXAMPLES:
         return _library  # known, but the library is not installed: its refusal says what to install
     message = (
-        f"Nobody knows the provider {name!r}. Known are {', '.join(known_providers())}."
+        f"Nobody knows the provider {name!r}. {did_you_mean(name, known_providers())}"
         " Set base_url for any other server that speaks OpenAI's chat dialect."
     )
     raise Failed(Failure(kind="provider_rejected", message=message))

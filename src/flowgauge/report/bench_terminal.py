@@ -28,6 +28,8 @@ _SPARE = (
     "cost/success",
     "model",
     "runs",
+    "cost/run",
+    "p95",
 )
 """What a narrow screen can do without, the first first; every report file has all of it."""
 _GAP = 2
@@ -51,7 +53,7 @@ class FittingTable:
     def _width(self, index: int) -> int:
         """As wide as its longest cell; text that may be folded asks for no more than a third of a screen."""
         cells = max(len(words.one_line(row[index])) for row in (self.grid.columns, *self.grid.rows))
-        return (cells if self.grid.columns[index] in self.grid.right else min(cells, 26)) + _GAP
+        return (cells if not index or self.grid.columns[index] in self.grid.right else min(cells, 26)) + _GAP
 
 
 def bench_view(source: Source) -> Group:
@@ -77,7 +79,7 @@ def _table(grid: Grid, kept: Sequence[int], marked: frozenset[str]) -> Table:
     for index in kept:
         number = grid.columns[index] in grid.right
         justify: Literal["right", "left"] = "right" if number else "left"
-        table.add_column(Text(words.one_line(grid.columns[index], 40)), justify=justify, no_wrap=number, overflow="fold")
+        table.add_column(Text(words.one_line(grid.columns[index], 40)), justify=justify, no_wrap=number or not index, overflow="fold")
     for row in grid.rows:
         cells = [Text(words.one_line(row[index], _CELL_CHARS if index else _NAME_CHARS)) for index in kept]
         if cells[0].plain in marked:

@@ -15,33 +15,17 @@ from flowgauge.model.benchmark import Benchmark
 from flowgauge.model.play import Play
 from flowgauge.model.workflow import Example, WorkflowRecord, WorkflowVersion
 from flowgauge.report import words
-
-_WHOLE = frozenset(
-    {"play", "sid", "version", "started", "saved", "changed", "in use", "time", "cost", "status", "hash", "benchmark", "run id", "made"}
-)
-"""Columns that are copied from or read at a glance: never broken over two lines."""
+from flowgauge.report.fitting import Fitting
 
 
-def _table(*columns: str, right: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in columns:
-        table.add_column(
-            name,
-            justify="right" if name in right else "left",
-            overflow="fold" if name in _WHOLE else "ellipsis",
-            no_wrap=name in _WHOLE or name == "workflow",
-        )
-    return table
-
-
-def play_table(plays: Sequence[Play], names: Mapping[str, str], now_ms: int) -> Table:
+def play_table(plays: Sequence[Play], names: Mapping[str, str], now_ms: int) -> Fitting:
     """Newest first, as given."""
-    table = _table("play", "workflow", "status", "started", "time", "cost", right=("time", "cost"))
+    table = Fitting("play", "workflow", "status", "started", "time", "cost", right=("time", "cost"), spare=("started", "workflow", "cost"))
     for play in plays:
         mark, style = words.STATUS_MARKS[play.status]
         table.add_row(
             play.sid,
-            escape(play.name or names.get(play.workflow_sid, play.workflow_sid)),
+            play.name or names.get(play.workflow_sid, play.workflow_sid),
             Text(f"{mark} {play.status}", style=style),
             words.age(play.started_at, now_ms),
             words.duration(play.duration_ms),
@@ -50,41 +34,41 @@ def play_table(plays: Sequence[Play], names: Mapping[str, str], now_ms: int) -> 
     return table
 
 
-def workflow_table(records: Sequence[WorkflowRecord], numbers: Mapping[str, int], now_ms: int) -> Table:
+def workflow_table(records: Sequence[WorkflowRecord], numbers: Mapping[str, int], now_ms: int) -> Fitting:
     """Name, the version in use, when it changed last."""
-    table = _table("workflow", "in use", "changed", "description")
+    table = Fitting("workflow", "in use", "changed", "description", spare=("changed",), loose=("description",))
     for record in records:
-        table.add_row(escape(record.name), f"v{numbers[record.sid]}", words.age(record.updated_at, now_ms), escape(record.description))
+        table.add_row(record.name, f"v{numbers[record.sid]}", words.age(record.updated_at, now_ms), record.description)
     return table
 
 
-def version_table(versions: Sequence[WorkflowVersion], current_sid: str) -> Table:
+def version_table(versions: Sequence[WorkflowVersion], current_sid: str) -> Fitting:
     """Newest first, the one in use marked."""
-    table = _table("version", "saved", "hash", "sid")
+    table = Fitting("version", "saved", "hash", "sid", spare=("saved", "sid"))
     for version in versions:
         mark = " ← in use" if version.sid == current_sid else ""
         table.add_row(f"v{version.number}{mark}", words.moment(version.created_at), version.hash[:12], version.sid)
     return table
 
 
-def example_table(examples: Sequence[Example]) -> Table:
+def example_table(examples: Sequence[Example]) -> Fitting:
     """Name and values."""
-    table = _table("example", "inputs", "description")
+    table = Fitting("example", "inputs", "description", loose=("inputs", "description"))
     for example in examples:
-        table.add_row(escape(example.name), escape(msgspec.json.encode(example.input_values).decode()[:100]), escape(example.description))
+        table.add_row(example.name, msgspec.json.encode(example.input_values).decode()[:100], example.description)
     return table
 
 
-def benchmark_table(benchmarks: Sequence[Benchmark], now_ms: int) -> Table:
+def benchmark_table(benchmarks: Sequence[Benchmark], now_ms: int) -> Fitting:
     """One row a configuration of a bench."""
-    table = _table(
-        "benchmark", "bench", "config", "made", "runs", "success", "avg", "cost/run", right=("runs", "success", "avg", "cost/run")
-    )
+    numbers = ("runs", "success", "avg", "cost/run")
+    spare = ("made", "benchmark", "runs", "avg", "bench")
+    table = Fitting("benchmark", "bench", "config", "made", *numbers, right=numbers, spare=spare)
     for item in benchmarks:
         table.add_row(
             item.sid,
-            escape(item.bench_id),
-            escape(item.config),
+            item.bench_id,
+            item.config,
             words.age(item.created_at, now_ms),
             str(item.num_runs),
             f"{item.success_rate:.1f} %",
@@ -94,36 +78,38 @@ def benchmark_table(benchmarks: Sequence[Benchmark], now_ms: int) -> Table:
     return table
 
 
-def trial_table(trials: Sequence[Trial]) -> Table:
+def trial_table(trials: Sequence[Trial]) -> Fitting:
     """One row a trial, in the order of the plan."""
-    table = _table("run id", "config", "case", "run", "status", "time", "cost", "failure", right=("run", "time", "cost"))
+    table = Fitting(
+        "run id", "config", "case", "run", "status", "time", "cost", "failure",
+        right=("run", "time", "cost"), spare=("failure", "cost", "run", "time"), loose=("failure",),
+    )  # fmt: skip
     for trial in trials:
         mark, style = words.STATUS_MARKS[trial.answer.status if trial.ok else "failed"]
         table.add_row(
             trial.run_id,
-            escape(trial.config),
-            escape(trial.case),
+            trial.config,
+            trial.case,
             str(trial.repetition + 1),
             Text(f"{mark} {trial.answer.status if trial.ok else trial.failure_category or trial.answer.status}", style=style),
             words.duration(trial.answer.duration_ms),
             words.cost(trial.answer.cost_usd, trial.answer.cost_source),
-            escape(trial.answer.error.message[:80] if trial.answer.error else ""),
+            trial.answer.error.message[:80] if trial.answer.error else "",
         )
     return table
 
 
-def price_table(rows: Sequence[Any]) -> Table:
+def price_table(rows: Sequence[Any]) -> Fitting:
     """USD per million tokens."""
-    table = _table("model", "prompt $/M", "completion $/M", "source", right=("prompt $/M", "completion $/M"))
+    table = Fitting("model", "prompt $/M", "completion $/M", "source", right=("prompt $/M", "completion $/M"), spare=("source",))
     for row in rows:
-        table.add_row(escape(f"{row.provider}/{row.model}"), f"{row.prompt_per_1m:g}", f"{row.completion_per_1m:g}", row.source)
+        table.add_row(f"{row.provider}/{row.model}", f"{row.prompt_per_1m:g}", f"{row.completion_per_1m:g}", row.source)
     return table
 
 
 def pairs_table(record: msgspec.Struct) -> Table:
     """A record's fields, a line each."""
-    table = _table("", "")
-    table.show_header = False
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for name in record.__struct_fields__:
         value = getattr(record, name)
         if isinstance(value, msgspec.Struct):

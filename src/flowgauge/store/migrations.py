@@ -112,6 +112,7 @@ CREATE TABLE benches (
   duration_ms DOUBLE PRECISION NOT NULL, interruptions BIGINT NOT NULL, "commit" TEXT NOT NULL, machine TEXT NOT NULL,
   price_table TEXT NOT NULL, trace_id TEXT NOT NULL, planned_as {key} NOT NULL);
 CREATE INDEX benches_by_definition ON benches (definition_hash, created_at);
+CREATE INDEX plays_by_age ON plays (started_at, sid);
 CREATE INDEX benches_by_age ON benches (created_at, uid);
 CREATE TABLE trials (
   seq {sequence}, bench_uid {key} NOT NULL, run_id {key} NOT NULL, position BIGINT NOT NULL, config TEXT NOT NULL,

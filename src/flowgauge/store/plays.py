@@ -14,7 +14,7 @@ from flowgauge.store.workflows import find_workflow
 
 _LARGE = frozenset({"inputs", "output"})
 _SUMMARY = tuple(column for column in plays.c if column.name not in _LARGE)
-_NEWEST_FIRST = Order("plays", plays.c.sid, descending=True)
+_NEWEST_FIRST = Order("plays", plays.c.started_at, descending=True, tie=plays.c.sid)
 
 
 class Plays:

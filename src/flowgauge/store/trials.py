@@ -101,6 +101,7 @@ class Trials:
         config: str | None = None,
         case: str | None = None,
         status: TrialStatus | None = None,
+        failed: bool = False,
         with_output: bool = False,
     ) -> Page[Trial]:
         """In the order in which they were planned. Outputs are left out unless asked for: they may be large."""
@@ -109,6 +110,8 @@ class Trials:
             uid = find_bench(connection, bench).uid
             query: Select[Any] = select(*(_WHOLE if with_output else _SUMMARY)).where(trials.c.bench_uid == uid)
             query = query.where(*(column == value for column, value in asked if value is not None))
+            if failed:
+                query = query.where(trials.c.failure_category != "")
             order = Order(f"trials of {uid}", trials.c.position, tie=trials.c.run_id)
             return fetch_page(connection, query, order, read_trial, cursor, limit)
 

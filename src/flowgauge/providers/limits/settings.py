@@ -33,6 +33,11 @@ class Limits:
         self._clock = clock
         self._limiters: dict[str, Limiter] = {}
 
+    @property
+    def settings(self) -> Mapping[str, Limit]:
+        """By provider; `*` holds for all others."""
+        return self._settings
+
     def of(self, provider: str) -> Limiter:
         """The one limiter of a provider."""
         limiter = self._limiters.get(provider)

@@ -13,7 +13,7 @@ import click
 from flowgauge.app.bench import BenchOutcome, Follower, Started
 from flowgauge.app.fail_under import Bound, broken
 from flowgauge.cli.options import print_json
-from flowgauge.model.bench import Trial
+from flowgauge.model.bench import Trial, paid_for
 from flowgauge.model.benchmark import BenchSummary
 from flowgauge.report import words
 
@@ -52,10 +52,9 @@ class LiveLine(Follower):
         self._done += 1
         self._fresh += 1
         self._failed += not trial.ok
-        if trial.answer.cost_usd is None:
-            self._unpriced += 1
-        else:
-            self._cost_usd += trial.answer.cost_usd
+        paid_usd, known = paid_for(trial)
+        self._cost_usd += paid_usd
+        self._unpriced += not known
         now = time.monotonic()
         if self._draws and (now - self._drawn > EVERY_S or self._done == self._total):
             self._drawn = now

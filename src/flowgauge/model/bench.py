@@ -223,6 +223,13 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.answer.status == "success" and self.passed is not False and not self.failure_category
 
 
+def paid_for(trial: Trial) -> tuple[float, bool]:
+    """What is known to have been paid for a trial, target and judges, and whether all of it is known."""
+    answer, judge_usd = trial.answer, judge_cost_usd(trial.checks)
+    known = judge_usd is not None and (answer.cost_usd is not None or answer.cached)
+    return paid_usd(answer.cost_usd, judge_usd, cached=answer.cached) or 0.0, known
+
+
 class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A bench in the store."""
 

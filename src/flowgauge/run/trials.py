@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from flowgauge.errors import StoreFailure
-from flowgauge.model.bench import PlannedTrial, Trial
+from flowgauge.model.bench import PlannedTrial, Trial, paid_for
 from flowgauge.model.play import Failure
 from flowgauge.nodes.together import first_error
 from flowgauge.run.executors.executor import Executor
@@ -170,11 +170,9 @@ class _Trials:
         self._ended += 1
         if self._budget is not None:
             self._budget.settle(trial)
-        answer = trial.answer
-        if answer.cost_usd is None:
-            self._unpriced += 1
-        elif not answer.cached:
-            self._spent_usd += answer.cost_usd
+        paid_usd, known = paid_for(trial)
+        self._spent_usd += paid_usd
+        self._unpriced += not known
 
     def _hand_over(self, trial: Trial) -> Awaitable[object]:
         try:

@@ -13,7 +13,7 @@ from benchmarks.peers.told import MODEL, PROMPT, Asked, asked, quiet, tell, vers
 
 
 def model_task(url: str) -> Callable[[str], Awaitable[str]]:
-    """Its library's own way to ask a model: pydantic-ai where it is installed, else the openai SDK."""
+    """A task that asks a model through the openai SDK, which is what pydantic-ai calls, too."""
     openai = importlib.import_module("openai")
     client = openai.AsyncOpenAI(base_url=url, api_key="x", max_retries=0)
 

@@ -143,7 +143,7 @@ def test_a_forged_answer_does_not_reach_the_next_job(run: RunJobs) -> None:
     code = (
         "import os, stat\n"
         "def run():\n"
-        "    for fd in range(3, 30):\n"
+        "    for fd in range(3, 1024):\n"
         "        try:\n"
         "            if stat.S_ISSOCK(os.fstat(fd).st_mode): os.write(fd, len(body).to_bytes(4, 'big') + body)\n"
         "        except OSError: pass\n"

@@ -90,7 +90,12 @@ def node_stats(rows: Iterable[AnyRow]) -> dict[str, dict[str, NodeStats]]:
 
 
 def _shared(nodes: dict[str, _NodeTally]) -> dict[str, NodeStats]:
-    """Shares are of the time of outermost nodes: what runs inside another is in that one's time already."""
-    outermost = [tally.time_ms for name, tally in nodes.items() if "/" not in name and "[" not in name]
-    whole = math.fsum(outermost or [tally.time_ms for tally in nodes.values()])
-    return {name: tally.stats(name, whole) for name, tally in nodes.items()}
+    """Shares are of the time of outermost nodes, and add up; what runs inside another is in that one's share already."""
+    outermost = {name for name in nodes if "/" not in name and "[" not in name} or set(nodes)
+    whole = math.fsum(nodes[name].time_ms for name in outermost)
+    return {name: nodes[name].stats(name, whole if name in outermost else 0.0) for name in sorted(nodes, key=_with_inner)}
+
+
+def _with_inner(name: str) -> str:
+    """What runs inside a node comes right after it."""
+    return name.replace("[", "\x00").replace("/", "\x00")

@@ -80,7 +80,7 @@ def test_what_it_wrote_on_stderr_is_kept_with_its_failure() -> None:
 
 
 def test_a_program_that_writes_without_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flowgauge.run.targets.program.MAX_BYTES", 100_000)
+    monkeypatch.setattr("flowgauge.run.targets.command.MAX_BYTES", 100_000)
     answer = of(program("while True: print('x' * 1000)"))
     assert answer.error is not None
     assert answer.error.kind == "invalid_output"

@@ -18,13 +18,17 @@ from flowgauge.errors import Failed
 from flowgauge.model.bench import Answer, Bench, Case, Configuration, PlannedTrial
 from flowgauge.model.workflow import Json
 from flowgauge.nodes.context import fail
+from flowgauge.nodes.program import Ended, Limits, run_program
 from flowgauge.run.targets.caller import Price
 from flowgauge.run.targets.holes import argument_list, input_names, scope_of
-from flowgauge.run.targets.program import Ended, run_program
 from flowgauge.run.targets.reported import Timing, answer_of, config_of
 from flowgauge.run.trial_results import failed_answer
 
 KEPT_CHARS = 2000
+
+
+MAX_BYTES = 10_000_000
+"""Of what the program writes; more is a failure."""
 
 
 class CommandTarget:
@@ -42,7 +46,9 @@ class CommandTarget:
         started_at, begun = time.time_ns() // 1_000_000, time.perf_counter()
         try:
             argv = [part.fill(scope) for part in self._argv]
-            ended = await run_program(argv, msgspec.json.encode(case.inputs), _environment(configuration, planned))
+            ended = await run_program(
+                argv, msgspec.json.encode(case.inputs), _environment(configuration, planned), Limits(max_bytes=MAX_BYTES)
+            )
             timing = Timing(started_at, (time.perf_counter() - begun) * 1000.0)
             if ended.exit_code != 0:
                 raise _unsuccessful(argv[0], ended)

@@ -1,8 +1,8 @@
 """One program, from its start to the end of its process group.
 
-In: arguments, what it reads, its environment. Out: how it ended and what it
-wrote. At its end, when it floods and when nobody waits any more, what is left
-of its group is killed.
+In: arguments, what it reads, its environment and limits. Out: how it ended and
+what it wrote. At its end, when it floods, at its time limit and when nobody
+waits any more, what is left of its group is killed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from flowgauge.errors import Failed
 from flowgauge.nodes.context import fail
 
-MAX_BYTES = 10_000_000
 DRAIN_S = 1.0
 """How long the pipes may still bring what was written, once the whole group is dead."""
 
@@ -30,30 +30,46 @@ class Ended(msgspec.Struct, frozen=True):
     stderr: bytes
 
 
-async def run_program(argv: list[str], stdin: bytes, environment: Mapping[str, str]) -> Ended:
-    """Run it. Raises errors.Failed where it cannot be started or writes without end."""
-    starting = asyncio.ensure_future(_start(argv, environment))
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one run. Without `timeout_s` whoever waits keeps the time."""
+
+    max_bytes: int
+    """Of stdout and of stderr."""
+    timeout_s: float | None = None
+
+
+async def run_program(argv: list[str], stdin: bytes, environment: Mapping[str, str], limits: Limits, *, cwd: str | None = None) -> Ended:
+    """Run it. Raises errors.Failed where it cannot be started, takes too long or writes without end."""
+    starting = asyncio.ensure_future(_start(argv, environment, limits.max_bytes, cwd))
     try:
         # Not cancelled with us: what is half started could not be killed as a group.
         await asyncio.wait([starting])
         program = starting.result()
         program.feed(stdin)
-        await asyncio.shield(program.exited)
+        async with asyncio.timeout(limits.timeout_s):
+            await asyncio.shield(program.exited)
+    except TimeoutError as error:
+        raise fail("timeout", f"{argv[0]} was killed: it ran longer than {limits.timeout_s:g} s.") from error
     finally:
         await asyncio.shield(asyncio.ensure_future(_end(starting)))
     if program.flood:
-        raise fail("invalid_output", f"{argv[0]} wrote more than {MAX_BYTES} bytes and was killed.")
+        raise fail("invalid_output", f"{argv[0]} wrote more than {limits.max_bytes} bytes and was killed.")
     return Ended(program.exit_code, bytes(program.written[1]), bytes(program.written[2]))
 
 
-async def _start(argv: list[str], environment: Mapping[str, str]) -> _Program:
+async def _start(argv: list[str], environment: Mapping[str, str], max_bytes: int, cwd: str | None) -> _Program:
+    loop = asyncio.get_running_loop()
     try:
-        loop = asyncio.get_running_loop()
-        _, program = await loop.subprocess_exec(_Program, *argv, env=environment, start_new_session=True)
+        _, program = await loop.subprocess_exec(lambda: _Program(max_bytes), *argv, env=environment, cwd=cwd, start_new_session=True)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise fail("command_failed", f"Cannot start {argv[0]}: {why}. Is it installed and on PATH?") from error
+        raise _cannot_start(argv[0], error) from error
     return program
+
+
+def _cannot_start(program: str, error: Exception) -> Failed:
+    why = error.strerror if isinstance(error, OSError) else error
+    where = f" ({error.filename})" if isinstance(error, OSError) and error.filename not in (None, program) else ""
+    return fail("command_failed", f"Cannot start {program}: {why}{where}. Is it installed and on PATH?")
 
 
 async def _end(starting: asyncio.Future[_Program]) -> None:
@@ -65,7 +81,8 @@ async def _end(starting: asyncio.Future[_Program]) -> None:
 class _Program(asyncio.SubprocessProtocol):
     """Knows the end of the program apart from the end of its pipes, which its children may hold open."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.written = {1: bytearray(), 2: bytearray()}
         self.flood = False
@@ -77,7 +94,7 @@ class _Program(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.written[fd] += data
-        if len(self.written[fd]) > MAX_BYTES and not self.flood:
+        if len(self.written[fd]) > self._max_bytes and not self.flood:
             self.flood = True
             self._kill_group()
 

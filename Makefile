@@ -3,14 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test soak check lock bench clean
+.PHONY: demo test test-again coverage soak check lock bench clean
 
 demo: $(VENV)/demo.stamp
 	@cd $(CURDIR) && PATH="$(CURDIR)/$(BIN):$$PATH" flowgauge demo
 	@echo "The program is $(BIN)/flowgauge. The guide starts in README.md, the reference in docs/."
 
 test: $(VENV)/test.stamp
-	$(BIN)/pytest --cov --cov-report=term:skip-covered
+	$(BIN)/pytest --cov --cov-report=
+
+# Only the tests that failed the last time, one after the other: what fails alone too is broken, what does not is unsteady.
+test-again: $(VENV)/test.stamp
+	$(BIN)/pytest -n 0 --last-failed --last-failed-no-failures none
+
+coverage: test
+	$(BIN)/coverage report
 
 soak: $(VENV)/test.stamp
 	FLOWGAUGE_SOAK=1 $(BIN)/pytest -m 'soak or property' -n 2 --timeout 3600 -rP

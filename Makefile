@@ -10,14 +10,14 @@ demo: $(VENV)/demo.stamp
 	@echo "The program is $(BIN)/flowgauge. The guide starts in README.md, the reference in docs/."
 
 test: $(VENV)/test.stamp
-	$(BIN)/pytest --cov --cov-report=
+	$(BIN)/pytest
 
 # Only the tests that failed the last time, one after the other: what fails alone too is broken, what does not is unsteady.
 test-again: $(VENV)/test.stamp
 	$(BIN)/pytest -n 0 --last-failed --last-failed-no-failures none
 
-coverage: test
-	$(BIN)/coverage report
+coverage: $(VENV)/test.stamp
+	$(BIN)/pytest --cov --cov-report=term:skip-covered
 
 soak: $(VENV)/test.stamp
 	FLOWGAUGE_SOAK=1 $(BIN)/pytest -m 'soak or property' -n 2 --timeout 3600 -rP

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import click
 
 from flowgauge.cli.options import print_json
 
-
-def _workflow() -> dict[str, Any]:
-    from flowgauge.define.schema import workflow_json_schema
-
-    return workflow_json_schema()
-
-
-def _bench() -> dict[str, Any]:
-    from flowgauge.define.bench_schema import bench_json_schema
-
-    return bench_json_schema()
-
-
-def _bench_report() -> dict[str, Any]:
-    from flowgauge.report.bench_json import bench_report_json_schema
-
-    return bench_report_json_schema()
-
-
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"workflow": _workflow, "bench": _bench, "bench-report": _bench_report}
+SCHEMAS: dict[str, str] = {
+    "workflow": "define.schema:workflow_json_schema",
+    "bench": "define.bench_schema:bench_json_schema",
+    "bench-report": "report.bench_json:bench_report_json_schema",
+}
+"""Where each is made: module:function, imported when it is asked for."""
 
 
 @click.command("schema")
@@ -39,4 +25,11 @@ def command(name: str) -> None:
     In an editor with YAML support: save it, and begin a workflow with the line
     # yaml-language-server: $schema=workflow.schema.json
     """
-    print_json(SCHEMAS[name]())
+    print_json(schema_of(name))
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Made now."""
+    module, function = SCHEMAS[name].split(":")
+    made: dict[str, Any] = getattr(import_module(f"flowgauge.{module}"), function)()
+    return made

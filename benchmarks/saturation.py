@@ -52,9 +52,11 @@ def main() -> None:
                 f"{(running or rate or 0) / IDEAL:.0%}",
                 paired(results, floor, "running" if running else "rate"),
                 f"{rate:,.0f}",
+                f"{cpu_us:.0f}" if (cpu_us := median(results, "cpu_us")) else "",
             )
         )
-    table((f"{COUNT:,} calls of {DELAY_MS} ms, {AT_ONCE} at once", "calls/s", "of ideal", "of bare loop", "start and end included"), rows)
+    head = ("calls/s", "of ideal", "of bare loop", "start and end included", "CPU µs/call")
+    table((f"{COUNT:,} calls of {DELAY_MS} ms, {AT_ONCE} at once", *head), rows)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from benchmarks.peers.field import Peer, Places, compiled, median, options, pres
 AT_ONCE = 50
 PEERS = (
     Peer("flowgauge, callable", "with_flowgauge", "noop", "flowgauge", keeps="every trial, SQLite"),
+    Peer("flowgauge, callable, each trial a case", "with_flowgauge", "cases", "flowgauge", share=0.5, keeps="every trial, SQLite"),
     Peer("flowgauge, one-node workflow", "with_flowgauge", "play", "flowgauge", share=0.5, keeps="trial, play, node run, SQLite"),
     Peer("pydantic-evals", "with_pydantic_evals", "noop", "pydantic_evals", share=0.1, keeps="nothing"),
     Peer("Inspect AI", "with_inspect", "noop", "inspect_ai", share=0.02, keeps="a log file"),

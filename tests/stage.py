@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,12 @@ class Receipt:
     def __await__(self) -> Generator[Any, None, None]:
         if self._held is not None:
             yield from self._held.wait().__await__()
+        self.result()
+
+    def done(self) -> bool:
+        return self._held is None or self._held.is_set()
+
+    def result(self) -> None:
         if self._error is not None:
             raise self._error
 
@@ -63,18 +69,18 @@ class MemoryJournal:
     def runs(self) -> list[NodeRun]:
         return list(self.rows.values())
 
-    def play_started(self, play: Play) -> Awaitable[None]:
+    def play_started(self, play: Play) -> Receipt:
         self.plays[play.sid] = play
         self.log.append("play_started")
         return Receipt(None, None)
 
-    def node_finished(self, play_sid: str, run: NodeRun) -> Awaitable[None]:
+    def node_finished(self, play_sid: str, run: NodeRun) -> Receipt:
         assert play_sid in self.plays
         self.rows[run.node_id, run.attempt] = run
         self.log.append(f"{run.node_id}#{run.attempt}")
         return Receipt(self._hold(run) if self._hold else None, self._fault(run) if self._fault else None)
 
-    def play_finished(self, play: Play) -> Awaitable[None]:
+    def play_finished(self, play: Play) -> Receipt:
         self.plays[play.sid] = play
         self.log.append("play_finished")
         return Receipt(None, None)

@@ -20,7 +20,7 @@ DELAY_MS = 50
 
 
 class Asked(NamedTuple):
-    """One measurement. `what` is noop, play (noop in a stored workflow) or calls (a model behind `url`)."""
+    """One measurement. `what` is noop, cases (noop, a case of its own for each), play (noop in a workflow) or calls (a model at `url`)."""
 
     what: str
     trials: int
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 def asked() -> Asked:
     """From the command line."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("noop", "play", "calls"))
+    parser.add_argument("what", choices=("noop", "cases", "play", "calls"))
     parser.add_argument("trials", type=int)
     parser.add_argument("at_once", type=int)
     parser.add_argument("--url", default="")

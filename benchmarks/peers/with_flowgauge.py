@@ -22,7 +22,7 @@ EQUALS = {"type": "equals", "path": "output", "value": "ok"}
 
 def target(asked: Asked) -> Any:
     """What each trial calls."""
-    if asked.what == "noop":
+    if asked.what in ("noop", "cases"):
         return nothing
     if asked.what == "play":
         return parse_workflow({"name": "one-node", "nodes": [CALL_NODE], "output": "{{ nodes.n.value }}"}).workflow
@@ -34,6 +34,9 @@ async def benched(asked: Asked, count: int, name: str) -> BenchResult:
     definition: dict[str, Any] = {"name": name, "configs": [{"name": "only"}], "runs": count}
     if asked.what != "calls":
         definition["checks"] = [EQUALS]
+    if asked.what == "cases":
+        cases = [{"name": f"case-{number}", "state": {"prompt": PROMPT}} for number in range(count)]
+        definition |= {"runs": 1, "state_variants": cases}
     return await fg.abench(target(asked), definition, max_concurrency=asked.at_once, db=str(Path(asked.folder) / f"{name}.db"))
 
 

@@ -5,6 +5,8 @@
     result.status, result.output, result.cost_usd
     measured = fg.bench("ticket-triage.yaml", configs="configs.yaml", runs=5)
     measured.configs["mini"].latency.p95, measured.cheapest
+    verdict = fg.gate("latest:mini", baseline="release")
+    verdict.status, [line.words for line in verdict.lines]
 
 Nothing is imported before it is asked for.
 """
@@ -19,24 +21,25 @@ from flowgauge._version import __version__
 if TYPE_CHECKING:
     from flowgauge.app.api import PlayResult, aplay, play
     from flowgauge.app.bench_api import BenchResult, abench, bench
+    from flowgauge.app.compare_api import comparison, gate
     from flowgauge.define.workflow import load_workflow, parse_workflow
     from flowgauge.errors import FlowgaugeError
-    from flowgauge.model.play import NodeRun, Play, PlayEvent
+    from flowgauge.model.play import Play
     from flowgauge.model.workflow import Workflow
     from flowgauge.store import open_store
 
 __all__ = [
     "BenchResult",
     "FlowgaugeError",
-    "NodeRun",
     "Play",
-    "PlayEvent",
     "PlayResult",
     "Workflow",
     "__version__",
     "abench",
     "aplay",
     "bench",
+    "comparison",
+    "gate",
     "load_workflow",
     "open_store",
     "parse_workflow",
@@ -46,14 +49,14 @@ __all__ = [
 _HOMES = {
     "BenchResult": "app.bench_api",
     "FlowgaugeError": "errors",
-    "NodeRun": "model.play",
     "Play": "model.play",
-    "PlayEvent": "model.play",
     "PlayResult": "app.api",
     "Workflow": "model.workflow",
     "abench": "app.bench_api",
     "aplay": "app.api",
     "bench": "app.bench_api",
+    "comparison": "app.compare_api",
+    "gate": "app.compare_api",
     "load_workflow": "define.workflow",
     "open_store": "store",
     "parse_workflow": "define.workflow",

@@ -4,11 +4,14 @@
     ├─ UsageError          2    what was asked cannot be done as asked
     │  ├─ BadFile               a file with a list of problems, each with its place
     │  ├─ BadInputs             input values that do not fit their declarations
+    │  ├─ BadParameter          a parameter of an operation that cannot be taken; carries its field
     │  ├─ NotFound              nothing of that name is stored
     │  ├─ Conflict              somebody else holds or changed it
+    │  ├─ NotAllowed            a server does not let this caller do that
     │  └─ MissingExtra          an optional package is not installed
     ├─ NotMeasured         3    nothing to judge by
-    │  └─ StoreFailure          the database cannot be opened, read or written
+    │  ├─ StoreFailure          the database cannot be opened, read or written
+    │  └─ NoAnswer              a server took too long, or cannot be reached
     ├─ BudgetExhausted     4    the money ran out
     └─ Failed              1    one attempt of a node failed; carries its Failure
 
@@ -47,6 +50,8 @@ class UsageError(FlowgaugeError):
 
     exit_code = 2
     rpc_code = -32602
+    field: str = ""
+    """Of the operation that was called: the parameter that it is about, such as configs[0].name."""
 
 
 class BadFile(UsageError):
@@ -67,6 +72,14 @@ class BadInputs(UsageError):
         super().__init__(f"The inputs do not fit {subject}:\n{lines}")
 
 
+class BadParameter(UsageError):
+    """A parameter of an operation that cannot be taken."""
+
+    def __init__(self, field: str, message: str, *, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.field = field
+
+
 class NotFound(UsageError):
     """Nothing of that name is stored."""
 
@@ -77,6 +90,12 @@ class Conflict(UsageError):
     """Somebody else holds it, or it changed meanwhile."""
 
     rpc_code = -32009
+
+
+class NotAllowed(UsageError):
+    """No token, one that is not known or over, or one that may do less."""
+
+    rpc_code = -32001
 
 
 class MissingExtra(UsageError):
@@ -101,6 +120,12 @@ class StoreFailure(NotMeasured):
     """The database cannot be opened, read or written."""
 
     rpc_code = -32010
+
+
+class NoAnswer(NotMeasured):
+    """The time of a call was up, or no server answers there."""
+
+    rpc_code = -32008
 
 
 class BudgetExhausted(FlowgaugeError):

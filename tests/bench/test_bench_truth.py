@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from tests.bench.program import ASK, Program, bench_file, config
 
-from flowgauge.app.bench_job import Setting, worker_job, workers_db
+from flowgauge.app.bench_job import Setting, workers_db
+from flowgauge.app.bench_worker import worker_job
 from flowgauge.providers.limits import settings
 from flowgauge.providers.limits.limiter import Limit
 from flowgauge.store import open_store

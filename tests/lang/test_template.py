@@ -20,6 +20,7 @@ SCOPE: dict[str, Any] = {
         "a-b": {"text": "dash"},
         "skipped": None,
         "list": {"items": ["p", 2, None]},
+        "map": {"items": [{"json": {"sets": [1, 2]}}, None, {"json": {"sets": [3]}}]},
     },
     "config": {"model": "m"},
 }
@@ -56,6 +57,9 @@ SCOPE: dict[str, Any] = {
         pytest.param("{{ nodes.skipped.text | upper }}", None, id="null goes through filters"),
         pytest.param("{{ nodes.list.items | length }}", 3, id="length"),
         pytest.param("{{ nodes.list.items | first }}{{ nodes.list.items | last }}", "p", id="first and last"),
+        pytest.param("{{ nodes.a.json.items | pluck('x') }}", [1, 2], id="pluck"),
+        pytest.param("{{ nodes.map.items | pluck('json.sets') }}", [[1, 2], None, [3]], id="pluck goes deep, and through null"),
+        pytest.param("{{ nodes.map.items | pluck('json.sets') | flat }}", [1, 2, 3], id="flat leaves null out"),
     ],
 )
 def test_rendering(text: str, value: Any) -> None:
@@ -74,6 +78,11 @@ def test_rendering(text: str, value: Any) -> None:
         pytest.param("{{ nodes.list.items.append }}", "nodes.list.items has no 'append'; it is an array of 3.", id="methods neither"),
         pytest.param("{{ item.x }}", "There is no 'item' here; there is inputs, nodes, config.", id="item outside of map"),
         pytest.param("{{ inputs.n | upper }}", "The filter 'upper' needs a string, not a number.", id="a filter on the wrong type"),
+        pytest.param(
+            "{{ nodes.a.json.items | pluck('y') }}", "The filter 'pluck' finds no 'y' in an item that is an object.", id="pluck of nothing"
+        ),
+        pytest.param("{{ nodes.list.items | pluck('y') }}", "The filter 'pluck' finds no 'y' in an item that is a string.", id="of text"),
+        pytest.param("{{ nodes.list.items | flat }}", "The filter 'flat' needs an array, not a string.", id="flat of a list of no lists"),
     ],
 )
 def test_a_path_that_leads_nowhere_says_what_is_there(text: str, message: str) -> None:

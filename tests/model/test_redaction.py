@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowgauge.model.redaction import MARK, Redactor, secrets_of
 
@@ -53,3 +57,24 @@ def test_a_secret_is_found_where_json_has_escaped_it() -> None:
 @pytest.mark.parametrize("text", ["mail me at ann@example.com", "https://example.com/a:b@c", "plain words", "a:b@c"])
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert Redactor()(text) == text
+
+
+PIECES = [
+    "sk-abcdefghijklmnop", "ghp_abcdefghijklmnopqrstuv", "ghr_ABCDEFGHIJKLMNOPQRSTUV", "AKIAABCDEFGHIJKLMNOP", "xoxb-1234567890", "xoxz-",
+    "AIzaabcdefghijklmnopqrstuvwxyz01234", "Bearer abcdefghijklmnop", "https://me:hunter2@host", "me@host", "://", "gh", "K", "sk-", " ",
+    "correct horse", 'quo"ted\\secret', "naïve-señor-ü", "zzzzzzzz", "12345678",
+]  # fmt: skip
+
+
+@given(
+    pieces=st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=8),
+    secrets=st.lists(st.sampled_from(PIECES[15:]), max_size=3),
+)
+def test_looking_for_signs_first_misses_nothing(pieces: list[str], secrets: list[str]) -> None:
+    redact, text = Redactor(secrets), "".join(pieces)
+    assert redact(text) == re.sub(redact._pattern, MARK, text)
+
+
+@pytest.mark.parametrize("text", ["Write to me@example.org or see https://example.org.", "the right-hand side, as Kim Bezos said"])
+def test_text_with_the_characters_of_signs_stays_as_it_is(text: str) -> None:
+    assert Redactor(["correct horse"])(text) == text

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from tests.stage import Played, make, node, on_stage, run
 
+from flowgauge.errors import NotFound
+from flowgauge.model.workflow import Json
 from flowgauge.providers.mock.profiles import Script
 
 
@@ -226,15 +229,41 @@ def test_branch_that_is_skipped_chooses_nothing() -> None:
     assert run({"nodes": nodes}).stage.status() == {"free": "success", "b": "skipped", "left": "skipped"}
 
 
+class Doubling:
+    """`model.ports.Operations` with one operation."""
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> Any:
+        if name != "double":
+            raise NotFound(f"There is no operation '{name}'.", remedy="There is: double.")
+        return [2 * arguments["x"]] if arguments.get("bare") else {"twice": 2 * arguments["x"]}
+
+
+def operated(**fields: Any) -> Played:
+    async def scenario() -> Played:
+        async with on_stage() as stage:
+            stage.services.operations = Doubling()
+            return Played(await stage.play({"nodes": [node("operation", id="o", **fields)]}), stage)
+
+    return asyncio.run(scenario())
+
+
 def test_operation_by_name() -> None:
-    played = run({"nodes": [node("operation", id="o", operation="health")]})
-    assert played.output["o"]
+    assert operated(operation="double", **{"with": {"x": 21}}).output["o"] == {"twice": 42}
+
+
+def test_operation_that_answers_with_no_object_gives_its_value() -> None:
+    assert operated(operation="double", **{"with": {"x": 21, "bare": True}}).output["o"] == {"value": [42]}
 
 
 def test_operation_that_does_not_exist_says_which_do() -> None:
-    error = run({"nodes": [node("operation", id="o", operation="nothing_like_it")]}).error
+    error = operated(operation="nothing_like_it").error
     assert error.kind == "tool_error"
-    assert "There are: " in error.message
+    assert "There is: double" in error.message
+
+
+def test_operation_where_there_are_none_is_a_failure() -> None:
+    error = run({"nodes": [node("operation", id="o", operation="health")]}).error
+    assert (error.kind, "no operations are at hand" in error.message) == ("tool_error", True)
 
 
 def test_container_nodes_count_no_usage_twice() -> None:

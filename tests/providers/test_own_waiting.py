@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -38,13 +39,16 @@ def test_the_time_that_an_answer_waits_for_a_busy_event_loop_is_queueing(monkeyp
         async with LiveGateway(limits=Limits()) as gateway:
             await gateway.complete(request)
             turns = gateway._wire._turns  # type: ignore[union-attr]
-            monkeypatch.setattr(turns, "take", blocking)
+            give = turns.give
+
+            def busy(*what: Any) -> None:
+                time.sleep(busy_s)
+                give(*what)
+
+            monkeypatch.setattr(turns, "give", busy)
             response = await gateway.complete(request)
         server.close()
         return response.duration_ms, response.queue_ms
-
-    async def blocking() -> None:
-        time.sleep(busy_s)
 
     duration_ms, queue_ms = asyncio.run(ask())
     assert queue_ms >= busy_s * 1000

@@ -12,10 +12,10 @@ import pytest
 from tests.report import bench_examples
 
 from flowgauge.errors import MissingExtra
-from flowgauge.report.bench_images import svg_of
 from flowgauge.report.bench_source import Source, durations_ms
 from flowgauge.report.charts import FEW_SAMPLES, bench_charts, cost_chart, latency_chart, success_chart
 from flowgauge.report.formats import FORMATS
+from flowgauge.report.painting import svg_of
 
 
 def source(example: bench_examples.Example) -> Source:

@@ -14,9 +14,10 @@ from tests.report import bench_examples
 from flowgauge.model.bench import Answer, CheckResult, Trial
 from flowgauge.model.benchmark import Lead
 from flowgauge.model.play import Failure, Usage
-from flowgauge.report.bench_markdown import bench_markdown, code, escape
+from flowgauge.report.bench_markdown import bench_markdown
 from flowgauge.report.bench_source import Source
 from flowgauge.report.bench_terminal import bench_view
+from flowgauge.report.markdown import code, escape
 
 
 def source(example: bench_examples.Example) -> Source:

@@ -48,6 +48,20 @@ def test_a_trial_counts_as_done_only_when_its_record_is_on_disk() -> None:
     assert done == handed_over
 
 
+def test_the_journal_is_told_to_hurry_when_every_trial_has_run_and_only_the_disk_is_waited_for() -> None:
+    async def once() -> list[int]:
+        written, caller, hurried = asyncio.Event(), Caller(say_hello), list[int]()
+
+        def hurry() -> None:
+            hurried.append(caller.calls)
+            written.set()
+
+        await run_trials(plan(5), LocalExecutor(2), BenchJob(bench(), caller), lambda _: Receipt(written), hurry=hurry)
+        return hurried
+
+    assert asyncio.run(once()) == [5]
+
+
 def test_a_disk_that_does_not_answer_holds_the_bench_back() -> None:
     async def once() -> None:
         held = asyncio.Event()

@@ -4,14 +4,16 @@ import asyncio
 import gc
 import sqlite3
 import threading
+import time
 import warnings
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.store_nouns import COUNT, FAILURE, JSON, NUMBER, node_run, play, run
+from tests.store.store_nouns import COUNT, FAILURE, JSON, NUMBER, node_run, play, run, trial
 
 from flowgauge.errors import Conflict, StoreFailure
 from flowgauge.model import ports
@@ -458,6 +460,28 @@ def test_the_writer_checkpoints_and_no_other_connection_does(tmp_path: Any, monk
             assert other.execute("SELECT count(*) FROM node_runs").fetchone() == (31,)
 
 
+def test_a_wal_that_is_written_over_is_checkpointed_when_it_is_full_again_and_not_at_every_commit(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flowgauge.store import sqlite as sqlite_module
+    from flowgauge.store.filelock import locked
+
+    checkpoints: list[Any] = []
+
+    def noted(path: Any) -> Any:
+        checkpoints.append(path)
+        return locked(path)
+
+    with open_store(str(tmp_path / "store.db")) as store:
+        store.journal.node_finished("pl_1", node_run(node_id="big", output="x" * 300_000)).wait()
+        monkeypatch.setattr(sqlite_module, "CHECKPOINT_BYTES", 200_000)
+        monkeypatch.setattr(sqlite_module, "locked", noted)
+        for number in range(20):
+            store.journal.node_finished("pl_1", node_run(node_id=str(number))).wait()
+        store.journal.wait()
+    assert 1 <= len(checkpoints) <= 3
+
+
 async def _wait(group: Group) -> None:
     await group
 
@@ -475,3 +499,44 @@ def _passing_error(store: Store) -> Exception:
     return (
         sqlite3.OperationalError("database is locked") if store.place.endswith("store.db") else psycopg.errors.SerializationFailure("again")
     )
+
+
+def test_a_patient_write_gathers_until_somebody_is_in_a_hurry(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "GATHER_S", 3600.0)
+
+    async def work() -> tuple[bool, bool]:
+        await store.journal.node_finished("pl_1", node_run())
+        first = store.journal.trial_finished("bn_1", trial(1))
+        waiting = asyncio.ensure_future(first)
+        await asyncio.sleep(0.05)
+        gathering = not first.done()
+        store.journal.hurry()
+        await waiting
+        second = store.journal.trial_finished("bn_1", trial(2))
+        await store.journal.node_finished("pl_1", node_run(node_id="next"))
+        return gathering, second.done()
+
+    assert asyncio.run(work()) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "press",
+    [
+        pytest.param(lambda journal: journal.trial_finished("bn_1", trial(2)).wait(60), id="a thread that waits"),
+        pytest.param(lambda journal: journal.wait(), id="a flush"),
+        pytest.param(lambda journal: journal.close(), id="the end"),
+        pytest.param(lambda journal: journal.node_finished("pl_1", node_run(output="x" * 2_000_000)), id="much that has gathered"),
+        pytest.param(lambda journal: asyncio.run(journal.flush()), id="a flush in an event loop"),
+    ],
+)
+def test_what_has_gathered_is_written_at_once_for(press: Callable[[Any], Any], store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "GATHER_S", 3600.0)
+    store.journal.node_finished("pl_1", node_run()).wait()
+    receipt = store.journal.trial_finished("bn_1", trial(1))
+    press(store.journal)
+    for _ in range(6000):
+        if receipt.done():
+            break
+        time.sleep(0.01)
+    assert receipt.done()
+    receipt.result()

@@ -6,13 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
 from tests.store.store_nouns import keep, node_run, play, save
 
 from flowgauge.errors import Conflict, StoreFailure, UsageError
 from flowgauge.model.ids import PLAY, new_sid
-from flowgauge.store import open_store, pruning
-from flowgauge.store.schema import plays
+from flowgauge.store import open_store
 from flowgauge.store.store import Store
 
 
@@ -43,8 +41,9 @@ def everything(store: Store, sid: str) -> tuple[object, ...]:
 def test_info_tells_what_is_there(store: Store) -> None:
     fill(store)
     info = store.info()
-    bench = {"benches": 0, "trials": 0, "benchmarks": 0, "answers": 0}
-    assert info.rows == {"workflows": 1, "workflow_versions": 1, "examples": 1, "owners": 1, "plays": 1, "node_runs": 3} | bench
+    bench = {"benches": 0, "trials": 0, "benchmarks": 0, "baselines": 0, "baseline_history": 0, "answers": 0}
+    spine = {"workflows": 1, "workflow_versions": 1, "examples": 1, "owners": 1, "plays": 1, "node_runs": 3}
+    assert info.rows == spine | bench | {"schedules": 0}
     assert info.engine.check == "ok"
     assert info.engine.size_bytes > 0
     assert info.engine.journal_mode in ("wal", "synchronous_commit=on")
@@ -204,13 +203,6 @@ def test_prune_by_age_and_workflow(store: Store) -> None:
     assert store.prune(younger_than_days=1, workflow="triage").plays == 0
     assert store.prune(younger_than_days=1).plays == 5
     assert left(store) == [sids[0], young.sid]
-
-
-def test_prune_leaves_what_is_protected(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    sids = prunable(store)
-    monkeypatch.setattr(pruning, "KEPT", [lambda: select(plays.c.sid).where(plays.c.sid == sids[2])])
-    store.prune(keep_newest=0)
-    assert left(store) == [sids[0], sids[2]]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"keep_newest": 1, "younger_than_days": 1}, {"keep_newest": -1}])

@@ -34,6 +34,7 @@ def to_benchmarks(
     """
     record = summary.bench
     moment = created_at or record.finished_at or record.created_at
+    dataset = dataset_digest(record.definition)
     made = []
     for stats in summary.configs:
         if not stats.overall.runs:
@@ -45,6 +46,7 @@ def to_benchmarks(
             config=stats.name,
             providers=(providers or {}).get(stats.name, ()),
             retry_policy=retry_policy,
+            dataset=dataset,
         )
         version = version_sids if isinstance(version_sids, str) else version_sids.get(stats.name, "")
         made.append(_benchmark(summary, stats, fingerprint, (workflow_sid, version), difficulty, moment))
@@ -88,19 +90,31 @@ def _concerns(note: str, config: str, summary: BenchSummary) -> bool:
     return not any(note.startswith(f"{other.name}: ") for other in summary.configs if other.name != config)
 
 
+def dataset_digest(bench: Bench) -> str:
+    """Of all cases, in whatever order they are."""
+    return _digest([[case.name, case.inputs, case.expected] for case in sorted(bench.cases, key=lambda case: case.name)])
+
+
 def fingerprint_of(
-    bench: Bench, price_table: str, machine: str, *, config: str = "", providers: Iterable[str] = (), retry_policy: Json = None
+    bench: Bench,
+    price_table: str,
+    machine: str,
+    *,
+    config: str = "",
+    providers: Iterable[str] = (),
+    retry_policy: Json = None,
+    dataset: str = "",
 ) -> Fingerprint:
     """Of one configuration, or of all where none is named.
 
     `providers` and `retry_policy` are what the target itself says (a workflow's
-    own config); what configurations lay over it is read from them.
+    own config); what configurations lay over it is read from them. `dataset` is the cases' digest, where it is known.
     """
     laid = [one for one in bench.configs if config in ("", one.name)]
     specs = (*bench.checks, *(spec for case in bench.cases for spec in case.checks))
     judges = [spec for spec in specs if spec.type == "judge"]
     return Fingerprint(
-        dataset=_digest([[case.name, case.inputs, case.expected] for case in sorted(bench.cases, key=lambda case: case.name)]),
+        dataset=dataset or dataset_digest(bench),
         checks=_digest_of_specs(spec for spec in specs if spec.type != "judge"),
         judge=_digest_of_specs(judges),
         price_table=price_table,

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
+from flowgauge.app.hosted import open_hosted
 from flowgauge.app.plays import start_play
 from flowgauge.app.services import Isolation
 from flowgauge.app.tracing import send_play, trace_id_here
 from flowgauge.app.workflows import find_target, save_workflow
-from flowgauge.app.workspace import open_workspace
 from flowgauge.define.overrides import override_workflow
 from flowgauge.model.play import NodeRun, Play, PlayEvent
 from flowgauge.model.workflow import Json, Workflow
@@ -60,7 +60,7 @@ async def aplay(
 
     A play that fails is a result, not an exception; bad files and inputs raise.
     """
-    async with open_workspace(
+    async with open_hosted(
         db, isolation=isolation, record=Path(record) if record else None, replay=Path(replay) if replay else None
     ) as workspace:
         if isinstance(workflow, Workflow):

@@ -7,8 +7,9 @@ end, the numbers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,18 +25,21 @@ from flowgauge.app.provenance import commit_here, machine_class
 from flowgauge.app.services import Isolation
 from flowgauge.app.tracing import send_bench, trace_id_here
 from flowgauge.app.workspace import Workspace
-from flowgauge.errors import Conflict
+from flowgauge.errors import Conflict, StoreFailure
 from flowgauge.model.bench import Bench, BenchRecord, PlannedTrial, Trial
 from flowgauge.model.benchmark import Benchmark, BenchSummary
 from flowgauge.plan.ids import definition_hash
 from flowgauge.plan.order import expand, total
 from flowgauge.run.executors.executor import Executor
+from flowgauge.run.heap import steady_heap
 from flowgauge.run.trials import TrialsOutcome, run_trials
 
 if TYPE_CHECKING:
     from flowgauge.store.store import Store
 
 How = Literal["new", "continued", "held"]
+LOOK_S = 1.0
+"""How often a bench looks for a request to stop it."""
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +64,14 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float = 10.0
     function: Callable[..., Any] | None = None
     """A python target that was handed over as it is."""
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A bench that this process owns, before its first trial."""
+
+    record: BenchRecord
+    how: How
+    warnings: tuple[str, ...] = ()
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,24 +109,41 @@ async def run_bench(
     workspace: Workspace, request: BenchRequest, *, follower: Follower | None = None, stop: asyncio.Event | None = None
 ) -> BenchOutcome:
     """Run what is asked for, from a plan to stored benchmarks."""
-    follower = follower or Follower()
+    return await finish_begun(workspace, request, await begin_bench(workspace, request), follower=follower, stop=stop)
+
+
+async def begin_bench(workspace: Workspace, request: BenchRequest) -> Begun:
+    """Define and own it: stored, and no trial of it run. Raises BadFile, NotFound, or Conflict where somebody else runs it."""
     aimed, warnings = await asyncio.to_thread(load, workspace.store, request)
     record, how = await asyncio.to_thread(begin, workspace, request, aimed)
+    return Begun(record=record, how=how, warnings=warnings)
+
+
+async def finish_begun(
+    workspace: Workspace, request: BenchRequest, begun: Begun, *, follower: Follower | None = None, stop: asyncio.Event | None = None
+) -> BenchOutcome:
+    """From its plan to its stored benchmarks."""
+    follower, stop = follower or Follower(), stop or asyncio.Event()
+    record, how, warnings = begun.record, begun.how, begun.warnings
     plan, done, left = await asyncio.to_thread(remaining, workspace.store, record, request, how)
     follower.started(Started(record=record, how=how, done=done, left=left))
     begun_ms = workspace.services.clock.tick_ms()
-    ran = await _measure(workspace, request, record, how, plan, follower, stop)
+    async with _cancellable(workspace.store, record.uid, stop):
+        ran = await _measure(workspace, request, record, how, plan, follower, stop)
     took_ms = workspace.services.clock.tick_ms() - begun_ms
-    ended = await asyncio.to_thread(_finish, workspace, request, record, ran, took_ms, trace_id_here())
+    ended = await asyncio.to_thread(_ended, workspace, request, record, ran, took_ms)
     if ran.status == "finished" != ended.status:
         warnings = (*warnings, f"Trials are left that were never run. Go on with: flowgauge bench --resume {ended.bench_id}")
     summary = await asyncio.to_thread(summary_of, workspace.store, ended)
     benchmarks = await asyncio.to_thread(_keep, workspace.store, summary)
+    ended = await asyncio.to_thread(_finish, workspace, ended, took_ms)
+    summary = msgspec.structs.replace(summary, bench=ended)
     untraced = await asyncio.to_thread(send_bench, workspace.store, summary, before=record.trace_id)
     warnings = (*warnings, untraced) if untraced else warnings
     return BenchOutcome(record=ended, how=how, ran=ran, summary=summary, benchmarks=benchmarks, warnings=warnings)
 
 
+@steady_heap()
 def load(store: Store, request: BenchRequest) -> tuple[Bench | None, tuple[str, ...]]:
     """The definition: from the file and the command line, or none where a stored bench is taken up again."""
     check_request(request)
@@ -141,6 +170,7 @@ def define(aimed: Aim, request: BenchRequest) -> tuple[Bench, tuple[str, ...]]:
     return loaded.bench, (*aimed.warnings, *told)
 
 
+@steady_heap()
 def begin(workspace: Workspace, request: BenchRequest, bench: Bench | None) -> tuple[BenchRecord, How]:
     """Own the bench: a new one, or one that was left. Raises Conflict where somebody else runs it.
 
@@ -192,6 +222,25 @@ def remaining(store: Store, record: BenchRecord, request: BenchRequest, how: How
     return expand(bench, record.run_key, done), record.total - left, left
 
 
+@contextlib.asynccontextmanager
+async def _cancellable(store: Store, uid: str, stop: asyncio.Event) -> AsyncIterator[None]:
+    """While it is measured, another process may ask for its end."""
+
+    async def look() -> None:
+        while not stop.is_set():
+            await asyncio.sleep(LOOK_S)
+            with contextlib.suppress(StoreFailure):
+                if await asyncio.to_thread(store.bench_cancel_requested, uid):
+                    stop.set()
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+
 async def _measure(
     workspace: Workspace,
     request: BenchRequest,
@@ -199,7 +248,7 @@ async def _measure(
     how: How,
     plan: Iterator[PlannedTrial],
     follower: Follower,
-    stop: asyncio.Event | None,
+    stop: asyncio.Event,
 ) -> TrialsOutcome:
     store, journal = workspace.store, workspace.store.journal
     retrying = bool(request.retry_errors)
@@ -221,6 +270,7 @@ async def _measure(
             on_trial=follower.trial,
             stop=stop,
             grace_s=request.grace_s,
+            hurry=journal.hurry,
             budget=await asyncio.to_thread(_budget, store, record),
         )
 
@@ -255,20 +305,37 @@ def _budget(store: Store, record: BenchRecord) -> Any:
     return TrialBudget(limit, spent_usd=sum(map(sum, paid.values())), estimate=lambda planned: means.get(planned.config))
 
 
-def _finish(
-    workspace: Workspace, request: BenchRequest, record: BenchRecord, ran: TrialsOutcome, duration_ms: float, trace_id: str
-) -> BenchRecord:
-    """Finished is what has a result for every trial: errors that were retried leave the rest of a stopped bench as it was."""
-    store, status = workspace.store, ran.status
-    if status == "finished" and request.retry_errors and _lacks_some(store, record):
+def _ended(workspace: Workspace, request: BenchRequest, record: BenchRecord, ran: TrialsOutcome, took_ms: float) -> BenchRecord:
+    """As it is stored, with the end that it comes to.
+
+    Finished is what has a result for every trial: errors that were retried leave the rest of a stopped bench as it was.
+    """
+    status, there = ran.status, workspace.store.get_bench(record.uid)
+    if status == "finished" and request.retry_errors and _lacks_some(workspace.store, record):
         status = "budget_exceeded" if record.status == "budget_exceeded" else "interrupted"
-    return store.finish_bench(record.uid, status, owner_sid=workspace.owner.sid, duration_ms=duration_ms, trace_id=trace_id)
+    now, trace_id = workspace.services.clock.now_ms(), trace_id_here()
+    return msgspec.structs.replace(
+        there, status=status, finished_at=now, duration_ms=there.duration_ms + took_ms, trace_id=trace_id or there.trace_id
+    )
+
+
+def _finish(workspace: Workspace, ended: BenchRecord, took_ms: float) -> BenchRecord:
+    """After its benchmarks, so that a bench that has ended has them: one that dies before is taken up, and aggregated, again."""
+    return workspace.store.finish_bench(
+        ended.uid,
+        ended.status,
+        owner_sid=workspace.owner.sid,
+        duration_ms=took_ms,
+        trace_id=ended.trace_id,
+        finished_at=ended.finished_at,
+    )
 
 
 def _lacks_some(store: Store, record: BenchRecord) -> bool:
     return next(expand(record.definition, record.run_key, store.finished_run_ids(record.uid)), None) is not None
 
 
+@steady_heap()
 def summary_of(store: Store, record: BenchRecord) -> BenchSummary:
     """The numbers of a stored bench, from its columns."""
     from flowgauge.aggregate.agreement import gold_of
@@ -277,6 +344,7 @@ def summary_of(store: Store, record: BenchRecord) -> BenchSummary:
     return summarise(record, store.trial_rows(record.uid), store.node_rows(record.uid), gold=gold_of(record.definition))
 
 
+@steady_heap()
 def _keep(store: Store, summary: BenchSummary) -> tuple[Benchmark, ...]:
     from flowgauge.aggregate.benchmarks import to_benchmarks
 

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from flowgauge.app.bench import BenchOutcome, BenchRequest, Follower, run_bench
+from flowgauge.app.hosted import open_hosted
 from flowgauge.app.workflows import save_workflow
-from flowgauge.app.workspace import open_workspace, opened_store
+from flowgauge.app.workspace import opened_store
 from flowgauge.model.bench import Trial
 from flowgauge.model.benchmark import Cell, ConfigurationStats, Rate, Spread
 from flowgauge.model.workflow import Workflow
@@ -140,7 +141,7 @@ async def abench(
     timeout_s, cache, tags, filters; and those of `BenchRequest` (new, bench_id, executor, isolation, …).
     """
     laid_over = {name: options.pop(name) for name in _OPTIONS if name in options}
-    async with open_workspace(db, isolation=options.get("isolation", "auto")) as workspace:
+    async with open_hosted(db, isolation=options.get("isolation", "auto")) as workspace:
         request = _request(target, configs, laid_over, workspace.store, {"db": db or "", **options})
         follower = _Told(on_trial) if on_trial else None
         return BenchResult(await run_bench(workspace, request, follower=follower), db)

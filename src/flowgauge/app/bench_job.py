@@ -12,7 +12,7 @@ import msgspec
 from flowgauge.app.bench_pins import held, overridden
 from flowgauge.app.pins import pin, pinned, references
 from flowgauge.app.services import Isolation
-from flowgauge.app.workspace import Workspace, open_workspace
+from flowgauge.app.workspace import Workspace
 from flowgauge.errors import NotFound
 from flowgauge.model.bench import Answer, Bench, BenchRecord, Case, PlannedTrial
 from flowgauge.model.play import NodeRun, Play
@@ -55,7 +55,7 @@ async def open_job(
         function=function,
     )
     caller = make_target(bench, services)
-    recipe = None if function else Recipe("flowgauge.app.bench_job:worker_job", msgspec.json.encode(setting))
+    recipe = None if function else Recipe("flowgauge.app.bench_worker:worker_job", msgspec.json.encode(setting))
     job = BenchJob(
         bench,
         caller,
@@ -67,20 +67,6 @@ async def open_job(
         yield job, services
     finally:
         await caller.close()
-
-
-@contextlib.asynccontextmanager
-async def worker_job(payload: bytes) -> AsyncIterator[BenchJob]:
-    """The same job in a worker process: it opens the store by itself and writes its own plays."""
-    from flowgauge.providers.limits import settings
-
-    setting = msgspec.json.decode(payload, type=Setting)
-    settings.share(setting.workers)
-    async with (
-        open_workspace(setting.db, isolation=setting.isolation) as workspace,
-        open_job(workspace, setting, in_worker=True) as (job, _),
-    ):
-        yield job
 
 
 def workers_db(store: Store, asked: str) -> str:

@@ -1,19 +1,28 @@
-"""The main job, offline: a workflow is run, changed, run again, then measured in three configurations; all of it is stored."""
+"""The main job, offline: a workflow is run, changed, run again, then measured in three configurations, then gated; all of it is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from flowgauge.app.bench import BenchOutcome, BenchRequest, run_bench
+from flowgauge.app.comparing import Compared, compare_sides, gate_stored
 from flowgauge.app.plays import start_play
+from flowgauge.app.sides import Side, label_of
 from flowgauge.app.templates import template_text
 from flowgauge.app.workflows import Saved, save_workflow
 from flowgauge.app.workspace import Workspace
+from flowgauge.model.gate import Policy
 from flowgauge.model.play import NodeRun, Play
+from flowgauge.model.verdict import GateResult
 from flowgauge.model.workflow import Workflow
 
+if TYPE_CHECKING:
+    from flowgauge.store.store import Store
+
+BASELINE = "demo"
 TICKETS = (
     "I was charged twice for my subscription, please refund one payment.",
     "The login screen shows an error since the update.",
@@ -59,6 +68,14 @@ def demo_workflows() -> tuple[Workflow, Workflow]:
 async def demo_bench(workspace: Workspace, saved: Saved) -> BenchOutcome:
     """Measure the version in three configurations; a bench that was left is finished."""
     return await run_bench(workspace, BenchRequest(workflow=saved.record.sid, configs=BENCH, new=True))
+
+
+def demo_gate(store: Store, outcome: BenchOutcome) -> tuple[Compared, GateResult]:
+    """May the large model take the small one's place?"""
+    by_config = {each.config: each for each in outcome.benchmarks}
+    store.set_baseline(BASELINE, by_config["small"].sid, "the demo's")
+    compared = compare_sides(store, Side(by_config["large"], label_of(by_config["large"])), BASELINE, Policy())
+    return compared, gate_stored(store, compared, Policy())
 
 
 async def demo_scene(workspace: Workspace, workflow: Workflow, ticket: str) -> Scene:

@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 
 
 def add_example(
-    store: Store, workflow: str, name: str, values: Mapping[str, Json], spoken: Sequence[str], *, description: str = ""
+    store: Store,
+    workflow: str,
+    name: str,
+    values: Mapping[str, Json],
+    spoken: Sequence[str] = (),
+    *,
+    description: str = "",
+    replace: bool = False,
 ) -> tuple[Example, list[str]]:
     """Store inputs; unknown keys are dropped with a warning, wrong types are refused.
 
-    `values` come typed from a file, `spoken` as name=value from the command line.
+    `values` come typed from a file, `spoken` as name=value from the command line. `replace`: in place of one of that name.
     """
     from flowgauge.define.inputs import parse_assignments
 
@@ -34,4 +41,5 @@ def add_example(
     problems = [problem for key, value in known.items() if (problem := misfit(declared[key], value))]
     if problems:
         raise BadInputs(f"workflow '{record.name}'", problems)
-    return store.add_example(record.sid, name, known, description=description, workflow_version_sid=version.sid), warnings
+    added = store.add_example(record.sid, name, known, description=description, workflow_version_sid=version.sid, replace=replace)
+    return added, warnings

@@ -15,7 +15,7 @@ from flowgauge.model.ids import PLAY, new_sid
 from flowgauge.model.play import FINISHED, Failure, NodeRun, Play
 from flowgauge.model.workflow import Json, Workflow, WorkflowVersion
 from flowgauge.nodes.inputs import checked_inputs
-from flowgauge.run.graph import with_config
+from flowgauge.run.graph import Graph, with_config
 from flowgauge.run.history import History
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 LATEST = "latest"
+GONE = Failure(kind="cancelled", message="The play was cancelled after its owner was gone.")
 
 
 def learn_keys(workspace: Workspace, workflow: Workflow) -> None:
@@ -32,6 +33,16 @@ def learn_keys(workspace: Workspace, workflow: Workflow) -> None:
     names = key_variables(workflow)
     if names:
         workspace.redact.learn(os.environ.get(name, "") for name in names)
+
+
+class ReadyPlay(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the engine is handed."""
+
+    play: Play
+    graph: Graph
+    workflows: Mapping[str, Workflow] = {}
+    before: Sequence[NodeRun] = ()
+    """What an earlier owner has stored of it."""
 
 
 async def start_play(
@@ -44,6 +55,13 @@ async def start_play(
     listener: Listener | None = None,
 ) -> Play:
     """Run a version to its end. Raises BadInputs before anything is stored."""
+    return await run_ready(workspace, await make_ready(workspace, version, inputs, config=config, name=name), listener)
+
+
+async def make_ready(
+    workspace: Workspace, version: WorkflowVersion, inputs: Mapping[str, Json], *, config: dict[str, Any] | None = None, name: str = ""
+) -> ReadyPlay:
+    """A new play of this process. Stores nothing. Raises BadInputs, or NotFound for a workflow that it names."""
     graph = with_config(version.content, config or {})
     values = checked_inputs(graph.workflow, inputs)
     learn_keys(workspace, graph.workflow)
@@ -60,7 +78,12 @@ async def start_play(
         owner_sid=workspace.owner.sid,
     )
     workflows = await asyncio.to_thread(pinned, workspace.store, pins) if pins else {}
-    return await workspace.engine.play(graph, play, workflows=workflows, listener=listener)
+    return ReadyPlay(play=play, graph=graph, workflows=workflows)
+
+
+async def run_ready(workspace: Workspace, ready: ReadyPlay, listener: Listener | None = None) -> Play:
+    """To its end."""
+    return await workspace.engine.play(ready.graph, ready.play, workflows=ready.workflows, before=ready.before, listener=listener)
 
 
 async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | None = None) -> Play:
@@ -72,12 +95,16 @@ async def resume_play(workspace: Workspace, sid: str, *, listener: Listener | No
     if not await asyncio.to_thread(store.claim_play, play.sid, workspace.owner.sid, ended=True):
         who = await asyncio.to_thread(owner_words, store, play)
         raise Conflict(f"Play {play.sid} is being run by {who}.", remedy="Let it end, or cancel it.")
-    version = await asyncio.to_thread(store.get_version, play.version_sid)
-    before = await asyncio.to_thread(store.get_node_runs, play.sid)
+    return await run_ready(workspace, await asyncio.to_thread(taken_up, workspace, play), listener)
+
+
+def taken_up(workspace: Workspace, play: Play) -> ReadyPlay:
+    """A play that this process has claimed, with all that is stored of it."""
+    store = workspace.store
+    graph = with_config(store.get_version(play.version_sid).content, play.config)
+    learn_keys(workspace, graph.workflow)
     again = msgspec.structs.replace(play, owner_sid=workspace.owner.sid, resumed=play.resumed + 1, error=None)
-    graph = with_config(version.content, play.config)
-    workflows = await asyncio.to_thread(pinned, store, play.pins)
-    return await workspace.engine.play(graph, again, workflows=workflows, before=before, listener=listener)
+    return ReadyPlay(play=again, graph=graph, workflows=pinned(store, play.pins), before=store.get_node_runs(play.sid))
 
 
 def cancel_play(store: Store, sid: str) -> str:
@@ -86,20 +113,20 @@ def cancel_play(store: Store, sid: str) -> str:
     if play.status in FINISHED:
         return f"Play {play.sid} has ended already: {play.status}."
     if store.claim_play(play.sid, ""):
-        store.journal.play_finished(_abandoned(play, store.get_node_runs(play.sid))).wait()
+        store.journal.play_finished(ended_play(play, store.get_node_runs(play.sid), GONE)).wait()
         return f"Play {play.sid} is cancelled; nobody was running it."
     store.request_cancel(play.sid)
     return f"Play {play.sid} will be stopped by {owner_words(store, play)}."
 
 
-def _abandoned(play: Play, runs: Sequence[NodeRun]) -> Play:
+def ended_play(play: Play, runs: Sequence[NodeRun], failure: Failure) -> Play:
     """A play that nobody finishes, with what its stored nodes have spent."""
     spent = History(runs).usage
     return msgspec.structs.replace(
         play,
-        status="cancelled",
+        status="cancelled" if failure.kind == "cancelled" else "failed",
         owner_sid="",
-        error=Failure(kind="cancelled", message="The play was cancelled after its owner was gone."),
+        error=failure,
         tokens_prompt=spent.tokens_prompt,
         tokens_completion=spent.tokens_completion,
         cost_usd=spent.cost_usd,

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowgauge.app.operations import OPERATIONS, OperationTable
+from flowgauge.errors import NotFound
 from flowgauge.run.clock import SystemClock
 
 if TYPE_CHECKING:
     from flowgauge.model.ports import Clock, Gateway, Operations, Sandbox, Tape
+    from flowgauge.model.workflow import Json
     from flowgauge.sandbox import WorkerPool
 
 Isolation = Literal["auto", "landlock", "process"]
+
+
+class NoOperations:
+    """Of a workspace without a host (`app.host`), which has them all."""
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> Any:
+        """Raises NotFound."""
+        del arguments
+        raise NotFound(f"Operation '{name}' was called where no operations are at hand.", remedy="Open the workspace as a host.")
 
 
 class ProcessServices:
@@ -22,7 +33,7 @@ class ProcessServices:
         self.gateway = gateway
         self.tape = tape
         self.clock: Clock = SystemClock()
-        self.operations: Operations = OperationTable(OPERATIONS)
+        self.operations: Operations = NoOperations()
         self._isolation: Isolation = isolation
         self._pool: WorkerPool | None = None
         self._http: Any = None

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from flowgauge.cli.options import db_option, json_option, report_options
+from flowgauge.errors import UsageError
 
 if TYPE_CHECKING:
-    from flowgauge.app.bench import BenchOutcome, BenchRequest
+    from flowgauge.app.bench import BenchOutcome, BenchRequest, Follower
+    from flowgauge.app.until_decided import Decided
+    from flowgauge.app.workspace import Workspace
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -45,6 +50,9 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--retry-errors", default="", metavar="BENCH", help="Run again what failed by no fault of the target.")
 @click.option("--fail-under", multiple=True, metavar="METRIC=VALUE", help="Exit code 1 where a configuration does not reach it.")
+@click.option("--until-decided", is_flag=True, help="Run more and more until the gate against --baseline is decided; --runs at the most.")
+@click.option("--baseline", default="", metavar="NAME", help="What --until-decided decides against.")
+@click.option("--policy", "policy_file", type=FILE, help="The gate file of --until-decided.")
 @click.option("--cache/--no-cache", default=None, help="Keep answers per repetition and use them again. Default: off.")
 @click.option("--executor", type=click.Choice(["local", "process"]), default="local", show_default=True, help="Where trials run.")
 @click.option("--workers", type=click.IntRange(1), help="Processes, with --executor process.")
@@ -61,11 +69,11 @@ def command(**options: Any) -> int:
 
     WORKFLOW is a file or a stored workflow; --target names anything else. The same command again continues what was interrupted.
 
-    Exit code: 0 measured (failed trials are in the report), 1 --fail-under not met, 2 bad file or usage, 3 nothing could be measured,
-    4 budget exhausted, 130 interrupted.
+    Exit code: 0 measured (failed trials are in the report), 1 --fail-under not met or regressed, 2 bad file or usage, 3 nothing could be
+    measured, 4 budget exhausted, 130 interrupted.
     """
     from flowgauge.app.environment import load_env_file
-    from flowgauge.app.fail_under import read_bounds
+    from flowgauge.compare.limits import read_bounds
     from flowgauge.report.formats import format_of
 
     if options["env_file"]:
@@ -76,10 +84,13 @@ def command(**options: Any) -> int:
     sys.path.insert(0, str(Path.cwd()))
     if options["dry_run"]:
         return _dry_run(options)
-    outcome = asyncio.run(_bench(options))
-    from flowgauge.cli.benching import conclude
+    from flowgauge.cli.benching import conclude, conclude_decided
 
-    return conclude(outcome, bounds)
+    if options["until_decided"]:
+        return conclude_decided(asyncio.run(_until_decided(options)))
+    if options["baseline"] or options["policy_file"]:
+        raise UsageError("--baseline and --policy go with --until-decided.", remedy="Add it, or gate afterwards: flowgauge gate latest")
+    return conclude(asyncio.run(_bench(options)), bounds)
 
 
 def request_of(options: dict[str, Any]) -> BenchRequest:
@@ -120,22 +131,49 @@ def _dry_run(options: dict[str, Any]) -> int:
 
 async def _bench(options: dict[str, Any]) -> BenchOutcome:
     from flowgauge.app.bench import run_bench
-    from flowgauge.app.workspace import open_workspace
-    from flowgauge.cli.benching import following, report
 
-    async with open_workspace(options["db"], isolation=options["isolation"]) as workspace:
+    async with _running(options) as (workspace, follower, stop):
+        outcome = await run_bench(workspace, request_of(options), follower=follower, stop=stop)
+        _tell(workspace, outcome, options)
+    return outcome
+
+
+async def _until_decided(options: dict[str, Any]) -> Decided:
+    from flowgauge.app.policies import policy_of
+    from flowgauge.app.until_decided import run_until_decided
+
+    asked = {"baseline": options["baseline"], "policy": policy_of(options["policy_file"]), "policy_name": str(options["policy_file"] or "")}
+    async with _running(options) as (workspace, follower, stop):
+        decided = await run_until_decided(workspace, request_of(options), **asked, follower=follower, stop=stop)
+        _tell(workspace, decided.outcome, options)
+    return decided
+
+
+@contextlib.asynccontextmanager
+async def _running(options: dict[str, Any]) -> AsyncIterator[tuple[Workspace, Follower, asyncio.Event]]:
+    """A workspace, somebody who draws, and an event that Ctrl-C sets."""
+    from flowgauge.app.hosted import open_hosted
+    from flowgauge.cli.benching import following
+
+    async with open_hosted(options["db"], isolation=options["isolation"]) as workspace:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, _stop, stop)
         with following(quiet=options["no_progress"]) as follower:
-            outcome = await run_bench(workspace, request_of(options), follower=follower, stop=stop)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-        for warning in outcome.warnings:
-            click.echo(f"warning: {warning}", err=True)
-        report(workspace.store, outcome.summary, options, command=workspace.redact(shlex.join(["flowgauge", *sys.argv[1:]])))
-    return outcome
+            yield workspace, follower, stop
+
+
+def _tell(workspace: Workspace, outcome: BenchOutcome, options: dict[str, Any]) -> None:
+    """The report. Ctrl-C ends it as it ends any command."""
+    from flowgauge.cli.benching import report
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(number)
+    for warning in outcome.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    report(workspace.store, outcome.summary, options, command=workspace.redact(shlex.join(["flowgauge", *sys.argv[1:]])))
 
 
 def _stop(stop: asyncio.Event) -> None:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flowgauge.app.bench import BenchOutcome, Follower, Started
-from flowgauge.app.fail_under import Bound, broken
 from flowgauge.cli.options import print_json
+from flowgauge.compare.limits import Bound, broken
 from flowgauge.model.bench import Trial, paid_for
 from flowgauge.model.benchmark import BenchSummary
 from flowgauge.report import words
 
 if TYPE_CHECKING:
     from flowgauge.app.bench_plan import Preview
+    from flowgauge.app.until_decided import Decided
     from flowgauge.store.store import Store
 
 EVERY_S = 0.1
@@ -129,6 +130,18 @@ def conclude(outcome: BenchOutcome, bounds: Sequence[Bound]) -> int:
     for line in failures:
         click.echo(f"fail-under: {line}", err=True)
     return 1 if failures else 0
+
+
+def conclude_decided(decided: Decided) -> int:
+    """The verdict after the report, and the gate's exit code; an interruption or spent money goes first where nothing is decided."""
+    from flowgauge.cli.verdicts import show_on_stderr
+
+    show_on_stderr(decided.gate)
+    how = "decided" if decided.decided else "not decided"
+    runs = words.plural(decided.runs, "run")
+    click.echo(f"{how} after {words.plural(decided.looks, 'look')}, {runs} of each case", err=True)
+    ended = conclude(decided.outcome, ())
+    return decided.gate.exit_code if decided.decided or not ended else ended
 
 
 def show_preview(preview: Preview, *, as_json: bool) -> None:

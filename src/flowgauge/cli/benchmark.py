@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from flowgauge.cli.options import db_option, json_option, limit_option, now_ms, print_json
+from flowgauge.errors import NotFound
 
 
 @click.group("benchmark")
@@ -48,8 +49,9 @@ def list_benchmarks(workflow: str, bench: str, config: str, tag: str, cursor: st
 @json_option
 @db_option
 def show_one(ref: str, as_json: bool, db: str | None) -> None:
-    """Show one benchmark by sid, or every configuration of a bench by its id (`latest` for the newest)."""
+    """Show one benchmark by sid, baseline or subject, or every configuration of a bench by its id (`latest` for the newest)."""
     from flowgauge.app.bench import summary_of
+    from flowgauge.app.sides import find_side
     from flowgauge.app.workspace import opened_store
     from flowgauge.model.ids import BENCHMARK
     from flowgauge.report.bench_source import Source
@@ -60,7 +62,11 @@ def show_one(ref: str, as_json: bool, db: str | None) -> None:
         if ref.startswith(f"{BENCHMARK}_"):
             print_json(store.get_benchmark(ref))
             return
-        record = store.get_bench(ref)
+        try:
+            record = store.get_bench(ref)
+        except NotFound:
+            print_json(find_side(store, ref).benchmark)
+            return
         if as_json:
             print_json({"bench": record, "benchmarks": store.list_benchmarks(limit=1000, bench=record.uid).items})
             return

@@ -102,11 +102,11 @@ def resume(sid: str, isolation: Any, as_json: bool, db: str | None) -> int:
 
 
 async def _resume(sid: str, isolation: Any, as_json: bool, db: str | None) -> int:
+    from flowgauge.app.hosted import open_hosted
     from flowgauge.app.plays import find_play, resume_play
-    from flowgauge.app.workspace import open_workspace
     from flowgauge.nodes.codec import read_workflow
 
-    async with open_workspace(db, isolation=isolation) as workspace:
+    async with open_hosted(db, isolation=isolation) as workspace:
         saved = _saved(workspace.store, find_play(workspace.store, sid))
         with follow(read_workflow(saved.version.content), live=not as_json) as listener:
             play = await interruptible(workspace, resume_play(workspace, sid, listener=listener))

@@ -46,13 +46,11 @@ def command(**options: Any) -> int:
 
 
 async def _run(options: dict[str, Any]) -> int:
+    from flowgauge.app.hosted import open_hosted
     from flowgauge.app.tracing import send_play, trace_id_here
     from flowgauge.app.workflows import find_target
-    from flowgauge.app.workspace import open_workspace
 
-    async with open_workspace(
-        options["db"], isolation=options["isolation"], record=options["record"], replay=options["replay"]
-    ) as workspace:
+    async with open_hosted(options["db"], isolation=options["isolation"], record=options["record"], replay=options["replay"]) as workspace:
         saved = find_target(workspace.store, options["target"], options["version"])
         for warning in (*workspace.warnings, *saved.warnings):
             click.echo(f"warning: {warning}", err=True)

@@ -34,7 +34,7 @@ def check_graph(nodes: Nodes, untyped: Iterable[str], inputs: dict[str, str], fi
                 edges[name][str(node.get("id"))] = None
     graph = Topology(needs={node_id: tuple(needs) for node_id, needs in edges.items()}, on_call=frozenset(repairs.values()))
     _check_cycle(graph, nodes, findings)
-    schemas = frozenset(str(node.get("id")) for node in nodes.values() if node.get("schema") is not None)
+    schemas = frozenset(str(node.get("id")) for node in nodes.values() if node.get("schema") is not None or node.get("schema_from"))
     return Names(inputs=inputs, kinds=kinds, graph=graph, repairs=repairs, with_schema=schemas, used_inputs=set())
 
 

@@ -70,17 +70,17 @@ def scan_document(path: str | Path) -> Document:
     return scan_text(read_text(path), str(path), is_json=Path(path).suffix.lower() == ".json")
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, most_bytes: int = MAX_BYTES, if_larger: str = "Split it, or move data into inputs.") -> str:
     """The text of a file: not too large, and UTF-8."""
     try:
         with Path(path).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+            raw = file.read(most_bytes + 1)
     except FileNotFoundError:
         raise _refused(path, "There is no such file.", "Check the path.") from None
     except OSError as error:
         raise _refused(path, f"The file cannot be read: {error.strerror}.", "Check the path and its permissions.") from None
-    if len(raw) > MAX_BYTES:
-        raise _refused(path, f"The file is larger than {MAX_BYTES // 1_000_000} MB.", "Split it, or move data into inputs.")
+    if len(raw) > most_bytes:
+        raise _refused(path, f"The file is larger than {most_bytes // 1_000_000} MB.", if_larger)
     return _decode(path, raw)
 
 

@@ -84,6 +84,25 @@ def _last(value: Any) -> Any:
     return _list_of("last", value)[-1] if len(_list_of("last", value)) else None
 
 
+def _pluck(value: Any, keys: str) -> list[Any]:
+    return [_inside(item, to_text(keys).split(".")) for item in _list_of("pluck", value)]
+
+
+def _inside(item: Any, keys: list[str]) -> Any:
+    for key in keys:
+        if item is None:
+            return None
+        if not isinstance(item, dict) or key not in item:
+            raise template_failure(f"The filter 'pluck' finds no '{key}' in an item that is {kind_of(item)}.")
+        item = item[key]
+    return item
+
+
+def _flat(value: Any) -> list[Any]:
+    lists = [item for item in _list_of("flat", value) if item is not None]
+    return [entry for item in lists for entry in _list_of("flat", item)]
+
+
 def _default(value: Any, instead: Any) -> Any:
     return instead if value is None else value
 
@@ -98,4 +117,6 @@ FILTERS: dict[str, Filter] = {
     "length": Filter(_length),
     "first": Filter(_first),
     "last": Filter(_last),
+    "pluck": Filter(_pluck, (1, 1)),
+    "flat": Filter(_flat),
 }

@@ -17,6 +17,8 @@ from msgspec import Meta
 from flowgauge.model.play import CostSource, Failure, Usage
 from flowgauge.model.workflow import FailureKind, Json, Value
 
+MOST_RUNS = 1_000_000_000
+"""Of one case in one configuration: more is a slip, and their number must fit into a store."""
 TrialStatus = Literal["success", "failed", "timeout"]
 """Of the target's run. Whether its answer was right is `passed`."""
 
@@ -81,7 +83,7 @@ class Case(Value, frozen=True):
     """Gold: what a person says is right; checks name it as {{ expected.… }}."""
     checks: tuple[CheckSpec, ...] = ()
     """Besides the bench's own."""
-    runs: Annotated[int, Meta(ge=1)] | None = None
+    runs: Annotated[int, Meta(ge=1, le=MOST_RUNS)] | None = None
     """Instead of the bench's."""
     tags: dict[str, str] = {}
 
@@ -113,7 +115,7 @@ class Bench(Value, frozen=True):
     configs: tuple[Configuration, ...]
     cases: tuple[Case, ...]
     checks: tuple[CheckSpec, ...] = ()
-    runs: Annotated[int, Meta(ge=1)] = 1
+    runs: Annotated[int, Meta(ge=1, le=MOST_RUNS)] = 1
     max_concurrent_runs: Annotated[int, Meta(ge=1)] = 5
     seed: int = 0
     limit: int | None = None

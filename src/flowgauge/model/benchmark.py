@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from flowgauge.model.bench import BenchRecord
+from flowgauge.model.figure import Metric
 from flowgauge.model.play import CostSource
 from flowgauge.model.workflow import Json
 
@@ -192,4 +193,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     tags: dict[str, str] = {}
     commit: str = ""
-    kind: Literal["bench", "ingested"] = "bench"
+    kind: Literal["bench", "ingested", "perf", "snapshot"] = "bench"
+    subject: str = ""
+    """What was measured, where that is no configuration of a bench: all benchmarks of a subject are one trend."""
+    metrics: dict[str, Metric] = {}
+    """By name. Empty for a bench, whose samples are its trials."""

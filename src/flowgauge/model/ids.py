@@ -13,6 +13,7 @@ from collections import deque
 
 WORKFLOW, VERSION, EXAMPLE, PLAY, OWNER = "wf", "wv", "ex", "pl", "ow"
 BENCH, BENCHMARK = "bn", "bm"
+TOKEN, SCHEDULE = "tk", "sc"
 
 
 _CHANCE_BYTES, _CHANCES = 5, 512

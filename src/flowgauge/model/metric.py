@@ -8,24 +8,12 @@ metric came from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import msgspec
 
 from flowgauge.model.benchmark import Benchmark
-
-Direction = Literal["higher", "lower"]
-"""Which way is better."""
-
-
-class Metric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One figure. `value` None: it could not be measured; it is never zero then."""
-
-    value: float | None
-    direction: Direction
-    unit: str = ""
-    samples: dict[str, list[float]] = {}
-    """By case, in the order in which they were taken; empty where only the figure is known. A single case is named ""."""
+from flowgauge.model.figure import Direction as Direction
+from flowgauge.model.figure import Metric as Metric
 
 
 class CaseCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +57,10 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     cases: Mapping[str, CaseCounts] = {}
     """By case. Empty for what has no pass rate."""
     nodes: Mapping[str, Samples] = {}
-    """Own time of each node in ms, by node id, summed over the attempts of a trial, by case. Loaded only where asked for."""
+    """Own time of each node in ms, by node id, summed over the attempts of a trial, by case. Loaded only where asked for.
+
+    Of successful runs, like duration_ms; only where the node ran. The items of a map are one node (`each[*]`), summed. What runs
+    inside a node (`sub/classify`, `each[*]`) is in the time of that node, too."""
 
     @property
     def runs(self) -> int:

@@ -45,6 +45,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Sum; an unknown price stays unknown, and the weaker source wins."""
         if other.cost_source == "none" and not (other.tokens_prompt or other.tokens_completion):
             return self
+        if self == _NOTHING:
+            return other
         known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             tokens_prompt=self.tokens_prompt + other.tokens_prompt,
@@ -55,6 +57,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
+_NOTHING = Usage()
 _WEAKNESS: dict[CostSource, int] = {"none": 0, "provider": 1, "computed": 2, "unpriced": 3}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
@@ -44,23 +44,39 @@ class Gateway(Protocol):
 class Tape(Protocol):
     """Stands around every exchange with the outside: lets it through, records it, or answers from a recording."""
 
+    live: bool
+    """It lets everything through: whoever asks often may go past it."""
+
     async def exchange(self, kind: str, request: Json, perform: Callable[[], Awaitable[Answer]], answer: type[Answer]) -> Answer:
         """`perform` is called unless the answer comes from a recording. Failures are recorded too."""
 
 
+class Receipt(Protocol):
+    """For a write. May be awaited, and by many; or asked now and then, as a future is."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Until it is on disk. Raises errors.StoreFailure where it never will be."""
+
+    def done(self) -> bool:
+        """It is on disk, or never will be."""
+
+    def result(self) -> None:
+        """Once it is done: raises what awaiting it would."""
+
+
 class Journal(Protocol):
-    """Durable writes in groups. Each returns at once; the answer can be awaited and is done when it is on disk.
+    """Durable writes in groups. Each returns at once, with a receipt.
 
     Writes become durable in the order in which they were asked for.
     """
 
-    def play_started(self, play: Play) -> Awaitable[None]:
+    def play_started(self, play: Play) -> Receipt:
         """A play's first record; a play that is there already is taken over."""
 
-    def node_finished(self, play_sid: str, run: NodeRun) -> Awaitable[None]:
+    def node_finished(self, play_sid: str, run: NodeRun) -> Receipt:
         """One attempt; the same attempt written twice is the same row."""
 
-    def play_finished(self, play: Play) -> Awaitable[None]:
+    def play_finished(self, play: Play) -> Receipt:
         """A play's end."""
 
 

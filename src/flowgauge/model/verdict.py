@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from flowgauge.model.benchmark import Interval, Rate
-from flowgauge.model.metric import Direction
+from flowgauge.model.figure import Direction
 
 Tier = Literal[
     "hard_regression", "soft_regression", "improvement", "watch", "unreliable_baseline", "stable", "insufficient_data"
@@ -223,8 +223,8 @@ class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Mean level before it; at the start of a drift, the value there."""
     after: float
     """Mean level after it; at the end of a drift, the value there."""
-    change: float
-    """After by before, less one."""
+    change: float | None
+    """After by before, less one; None from nothing."""
     until_index: int | None = None
     """The last point of a drift."""
     harmful: bool = False

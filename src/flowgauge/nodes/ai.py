@@ -15,10 +15,12 @@ import msgspec
 from msgspec import Meta
 
 from flowgauge.errors import Failed
+from flowgauge.lang.path import kind_of
 from flowgauge.model.exchange import Image, Message, ModelRequest, ModelResponse
 from flowgauge.model.workflow import Config, FailureKind, Json, Node
 from flowgauge.nodes.context import Context, fail
 from flowgauge.nodes.kind import PASSING, Complaint, Kind
+from flowgauge.nodes.mending import mended
 from flowgauge.nodes.output import fenced_code, parse_json
 from flowgauge.nodes.tools import Tool, Toolbox, tool_complaints
 
@@ -41,6 +43,8 @@ class AiNode(Node, frozen=True, kw_only=True, tag="ai", tag_field="type"):
     messages: Annotated[tuple[ChatMessage, ...], Meta(description="A conversation so far; the prompt comes after it.")] = ()
     images: Annotated[tuple[str, ...], Meta(description="Pictures beside the prompt: https URLs or data: URLs; templates.")] = ()
     schema: Annotated[dict[str, Json] | None, Meta(description="A JSON Schema: the answer must be JSON that fits it.")] = None
+    schema_from: Annotated[str, Meta(description="Instead of `schema`: a template that names one.")] = ""
+    mend: Annotated[bool, Meta(description="Mend what can only be meant one way before an answer is found not to fit its schema.")] = False
     tools: tuple[Tool, ...] = ()
     max_turns: Annotated[int, Meta(ge=1, le=200, description="Calls to the model at the most, in a conversation with tools.")] = 8
 
@@ -53,21 +57,33 @@ def check(node: AiNode) -> Iterable[Complaint]:
         problem = schema_problem(node.schema)
         if problem:
             yield Complaint("schema", f"Not a JSON Schema: {problem}.", "See json-schema.org for its words.")
+    if node.schema is not None and node.schema_from:
+        yield Complaint("schema_from", "There is a `schema` already.", "Give one of them.")
+    if node.mend and node.schema is None and not node.schema_from:
+        yield Complaint("mend", "Without a schema there is nothing to mend.", "Give a `schema`, or leave `mend` out.")
     yield from tool_complaints(node.tools)
 
 
 async def run(node: AiNode, fields: Mapping[str, Json], context: Context) -> Json:
     """{text, json, code, finish, turns}."""
+    if node.schema_from:
+        node = msgspec.structs.replace(node, schema=_schema_named(fields["schema_from"]))
     conversation: list[Message] = context.memory.setdefault("conversation", [])
     if not conversation:
         conversation.extend(opening(fields))
+    if not node.tools:
+        return await _converse(node, context, conversation, Toolbox((), context))
     async with Toolbox(node.tools, context) as toolbox:
-        for turn in range(1, node.max_turns + 1):
-            response = await context.complete(request_for(node, context.config, tuple(conversation), toolbox, context.timeout_s))
-            if not response.tool_calls:
-                return _answer(node, response, turn, conversation)
-            conversation.append(Message(role="assistant", text=response.text, tool_calls=response.tool_calls))
-            conversation.extend(await toolbox.answer(response.tool_calls))
+        return await _converse(node, context, conversation, toolbox)
+
+
+async def _converse(node: AiNode, context: Context, conversation: list[Message], toolbox: Toolbox) -> Json:
+    for turn in range(1, node.max_turns + 1):
+        response = await context.complete(request_for(node, context.config, tuple(conversation), toolbox, context.timeout_s))
+        if not response.tool_calls:
+            return _answer(node, response, turn, conversation)
+        conversation.append(Message(role="assistant", text=response.text, tool_calls=response.tool_calls))
+        conversation.extend(await toolbox.answer(response.tool_calls))
     raise fail("turn_limit", f"The model still asked for tools after {node.max_turns} turns. Raise max_turns.")
 
 
@@ -119,6 +135,8 @@ def _answer(node: AiNode, response: ModelResponse, turns: int, conversation: lis
     if node.schema is not None:
         try:
             value = parse_json(response.text)
+            if node.mend:
+                value = mended(value, node.schema)
             _must_fit(value, node.schema)
         except Failed as error:
             conversation.append(Message(role="assistant", text=response.text))
@@ -143,6 +161,14 @@ def _image(value: str) -> Image:
     if not (head.startswith("data:") and head.endswith(";base64") and comma):
         raise fail("template", f"'{value[:40]}' is no picture. Give an https URL or data:image/png;base64,….")
     return Image(data=data, media_type=head[5:-7])
+
+
+def _schema_named(value: Json) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise fail("template", f"`schema_from` must name a JSON Schema and names {kind_of(value)}.")
+    if problem := schema_problem(value):
+        raise fail("template", f"`schema_from` names something that is no JSON Schema: {problem}.")
+    return value
 
 
 def schema_problem(schema: Mapping[str, Json]) -> str:
@@ -184,7 +210,7 @@ KIND = Kind(
     struct=AiNode,
     run=run,
     summary="Ask a model: text, or JSON that fits a schema, with tools if it needs them.",
-    templates=("prompt", "system", "messages", "images"),
+    templates=("prompt", "system", "messages", "images", "schema_from"),
     outputs=("text", "json", "code", "finish", "turns"),
     check=check,
     retry_on=_RETRY_ON,

@@ -24,6 +24,9 @@ UNFORGIVING: frozenset[FailureKind] = frozenset({"budget_exceeded", "cancelled",
 """Failures that end the play whatever a node does about failed items and tools: to go on would be to pretend."""
 
 
+_NO_USAGE = Usage()
+
+
 class Services(Protocol):
     """The process's own: made once, shared by all plays."""
 
@@ -60,7 +63,7 @@ class PlayHandle(Protocol):
 
     services: Services
 
-    async def complete(self, request: ModelRequest, context: Context) -> ModelResponse:
+    def complete(self, request: ModelRequest, context: Context) -> Awaitable[ModelResponse]:
         """One call to a model: within the budget, through the tape, counted."""
 
     async def run_body(self, context: Context, path: str, roots: Mapping[str, Json]) -> Json:
@@ -106,9 +109,9 @@ class Context:
         """Shorthand: the process's services."""
         return self.play.services
 
-    async def complete(self, request: ModelRequest) -> ModelResponse:
+    def complete(self, request: ModelRequest) -> Awaitable[ModelResponse]:
         """One call to a model."""
-        return await self.play.complete(request, self)
+        return self.play.complete(request, self)
 
     async def exchange(self, kind: str, request: Json, perform: Callable[[], Awaitable[Answer]], answer: type[Answer]) -> Answer:
         """Anything else that reaches outside: through the tape."""
@@ -124,7 +127,7 @@ class Context:
 
     def usage(self) -> Usage:
         """The sum over this attempt's own steps."""
-        total = Usage()
+        total = _NO_USAGE
         for step in self.steps:
             total = total.plus(step.usage)
         return total
@@ -148,7 +151,7 @@ class StepUnderWay:
         self.first_token_ms: float | None = None
         self.queue_ms = 0.0
         self.response: Json = None
-        self.usage = Usage()
+        self.usage = _NO_USAGE
 
     def __enter__(self) -> StepUnderWay:
         """Start the clock."""

@@ -83,10 +83,11 @@ class Toolbox:
         self._tools = tools
         self._context = context
         self._uses: dict[str, Use] = {}
-        self._open = contextlib.AsyncExitStack()
+        self._open: contextlib.AsyncExitStack | None = None
         self.specs: tuple[ToolSpec, ...] = ()
 
     async def __aenter__(self) -> Toolbox:
+        self._open = contextlib.AsyncExitStack()
         try:
             for tool in self._tools:
                 for spec, use in await self._prepare(tool):
@@ -97,6 +98,7 @@ class Toolbox:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
+        assert self._open is not None
         await self._open.aclose()
 
     async def answer(self, calls: Sequence[ToolCall]) -> list[Message]:
@@ -126,6 +128,7 @@ class Toolbox:
         if tool.mcp:
             from flowgauge.nodes.mcp_tools import mcp_tools
 
+            assert self._open is not None
             return await mcp_tools(tool.mcp, tool.timeout_s, self._context, self._open)
         return [self._workflow_tool(tool) if tool.workflow or tool.definition else self._code_tool(tool)]
 

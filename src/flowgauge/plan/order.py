@@ -21,6 +21,8 @@ from flowgauge.model.bench import Bench, PlannedTrial
 from flowgauge.plan.ids import run_id
 
 T = TypeVar("T")
+_UNUSED = random.Random(0)
+"""One trial has one order; to seed a generator for it takes longer than all the rest."""
 
 
 def total(bench: Bench) -> int:
@@ -39,8 +41,8 @@ def expand(bench: Bench, bench_id: str, done: Container[str] = ()) -> Iterator[P
     runs = [case.runs or bench.runs for case in bench.cases]
     position = 0
     for repetition in range(max(runs, default=0)):
-        chance = _chance(bench.seed, repetition)
         cases = [case.name for case, times in zip(bench.cases, runs, strict=True) if repetition < times]
+        chance = _chance(bench.seed, repetition) if len(cases) > 1 or len(configs) > 1 else _UNUSED
         shuffle(cases, chance)
         for case in cases:
             shuffle(configs, chance)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flowgauge.app.fail_under import Bound, read_bounds
+from flowgauge.compare.limits import Bound, read_bounds
 from flowgauge.errors import UsageError
 from flowgauge.lang.wording import did_you_mean
 

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from flowgauge.app.bench import BenchOutcome, BenchRequest, run_bench
-from flowgauge.app.workspace import open_workspace, opened_store
+from flowgauge.app.hosted import open_hosted
+from flowgauge.app.workspace import opened_store
 from flowgauge.errors import FlowgaugeError, NotMeasured
 from flowgauge.pytest_plugin import add_rows
 from flowgauge.pytest_plugin.body import CHECK, Body
@@ -71,7 +72,7 @@ def _run(item: pytest.Function, mark: Mark, case: str, session: Session) -> tupl
     async def bench() -> BenchOutcome:
         event = asyncio.Event()
         stopping.append((asyncio.get_running_loop(), event))
-        async with open_workspace(session.db) as workspace:
+        async with open_hosted(session.db) as workspace:
             return await run_bench(workspace, request, stop=event)
 
     outcome = main.run(bench)

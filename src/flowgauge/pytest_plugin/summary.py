@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flowgauge.report import words
 
 if TYPE_CHECKING:
-    from flowgauge.app.fail_under import Bound
+    from flowgauge.compare.limits import Bound
     from flowgauge.model.benchmark import Cell, Rate
 
 _COLUMNS = ("name", "success", "p50", "cost", "bench")

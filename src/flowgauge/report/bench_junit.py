@@ -6,22 +6,19 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import IO, BinaryIO
-from xml.sax.saxutils import escape, quoteattr
 
 from flowgauge.model.bench import Trial
 from flowgauge.report import words
 from flowgauge.report.bench_source import NOT_THE_TARGET, Source, text_of, why
+from flowgauge.report.xml_text import quoted, text
 
-OUTPUT_CHARS = 4_000
 SPOOL_BYTES = 1_000_000
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Suite:
@@ -55,10 +52,10 @@ def write_junit(source: Source, out: BinaryIO) -> None:
         total = sum((suite.counts for suite in suites.values()), Counter[str]())
         seconds = sum(suite.seconds for suite in suites.values())
         out.write(
-            f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={_quoted(bench.bench_id)} {_counts(total, seconds)}>\n'.encode()
+            f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={quoted(bench.bench_id)} {_counts(total, seconds)}>\n'.encode()
         )
         for suite in suites.values():
-            out.write(f"  <testsuite name={_quoted(suite.name)} {suite.attributes()}{_timestamp(bench.created_at)}>\n".encode())
+            out.write(f"  <testsuite name={quoted(suite.name)} {suite.attributes()}{_timestamp(bench.created_at)}>\n".encode())
             suite.cases.seek(0)
             shutil.copyfileobj(suite.cases, out)
             out.write(b"  </testsuite>\n")
@@ -83,9 +80,9 @@ def _timestamp(milliseconds: int) -> str:
 
 def _case(bench: str, trial: Trial, verdict: str) -> str:
     name = f"{trial.case} #{trial.repetition + 1}"
-    head = f"    <testcase classname={_quoted(f'{bench}.{trial.config}')} name={_quoted(name)}"
+    head = f"    <testcase classname={quoted(f'{bench}.{trial.config}')} name={quoted(name)}"
     lines = [f'{head} time="{trial.answer.duration_ms / 1000:.6f}">']
-    lines.append(f'      <properties><property name="run_id" value={_quoted(trial.run_id)}/></properties>')
+    lines.append(f'      <properties><property name="run_id" value={quoted(trial.run_id)}/></properties>')
     if verdict != "passed":
         lines += _failure(trial, "error" if verdict == "errors" else "failure")
     lines.append("    </testcase>\n")
@@ -95,21 +92,9 @@ def _case(bench: str, trial: Trial, verdict: str) -> str:
 def _failure(trial: Trial, tag: str) -> list[str]:
     message = why(trial) or trial.failure_category or trial.answer.status
     detail = trial.answer.error.detail if trial.answer.error else ""
-    kind = _quoted(trial.failure_category or trial.answer.status)
-    lines = [f"      <{tag} type={kind} message={_quoted(words.one_line(message, 400))}>{_text(detail or message)}</{tag}>"]
+    kind = quoted(trial.failure_category or trial.answer.status)
+    lines = [f"      <{tag} type={kind} message={quoted(words.one_line(message, 400))}>{text(detail or message)}</{tag}>"]
     output = text_of(trial.answer.output)
     if output:
-        lines.append(f"      <system-out>{_text(output)}</system-out>")
+        lines.append(f"      <system-out>{text(output)}</system-out>")
     return lines
-
-
-def _clean(text: str) -> str:
-    return _NOT_XML.sub("", text)
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(_clean(text))
-
-
-def _text(text: str) -> str:
-    return escape(words.cut(_clean(text), OUTPUT_CHARS))

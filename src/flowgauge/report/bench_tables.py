@@ -15,6 +15,7 @@ from flowgauge.model.benchmark import BenchSummary, Cell, ConfigurationStats, Le
 from flowgauge.model.workflow import Json
 from flowgauge.report import words
 from flowgauge.report.bench_source import NOT_THE_TARGET, Source, text_of, why
+from flowgauge.report.grid import Grid
 
 FEW_CASES = 20
 MANY_COLUMNS = 8
@@ -24,15 +25,6 @@ EXAMPLE_CHARS = 240
 PARTLY_MARK = "‡"
 """A cost that is known of some runs only."""
 _INTERVAL = "_interval"
-
-
-class Grid(msgspec.Struct, frozen=True):
-    """A table: its columns, which of them stand to the right, its rows."""
-
-    columns: tuple[str, ...]
-    right: frozenset[str]
-    rows: tuple[tuple[str, ...], ...]
-    legend: tuple[str, ...] = ()
 
 
 class Winner(msgspec.Struct, frozen=True):
@@ -49,14 +41,6 @@ class Winner(msgspec.Struct, frozen=True):
 
 Column = tuple[str, bool, Callable[[ConfigurationStats], str]]
 """Title, whether it stands to the right, and what it shows."""
-
-
-def rate(value: Rate) -> str:
-    """90 % (59.6–98.2 %, 9/10)."""
-    if value.value is None:
-        return words.UNKNOWN
-    low, high = (f"{round(bound * 100, 1):g}" for bound in (value.interval.low, value.interval.high))
-    return f"{words.percent(value.value)} ({low}–{high} %, {value.count:,}/{value.total:,})"
 
 
 def _quantile(spread: Spread | None, name: str) -> str:
@@ -111,10 +95,10 @@ def _columns(summary: BenchSummary) -> list[Column]:
         ("configuration", False, lambda config: config.name),
         ("model", False, lambda config: config.model or words.UNKNOWN),
         ("runs", True, lambda config: f"{config.overall.runs:,}"),
-        ("success", True, lambda config: rate(config.overall.success)),
+        ("success", True, lambda config: words.rate(config.overall.success)),
     ]
     if any(cell.measured.total != cell.success.total for cell in cells):
-        columns.append(("success, measured runs", True, lambda config: rate(config.overall.measured)))
+        columns.append(("success, measured runs", True, lambda config: words.rate(config.overall.measured)))
     if any(cell.passed.total for cell in cells):
         columns.append(("checks passed", True, lambda config: _fraction(config.overall.passed)))
     columns += [(name, True, _score(name)) for name in score_names(summary)[:MAX_SCORES]]

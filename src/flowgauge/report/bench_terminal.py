@@ -15,7 +15,7 @@ from rich.text import Text
 from flowgauge.model.benchmark import BenchSummary
 from flowgauge.report import bench_tables, words
 from flowgauge.report.bench_source import Source, first_errors
-from flowgauge.report.bench_tables import Grid
+from flowgauge.report.grid import Grid
 
 _SPARE = (
     "of the target",

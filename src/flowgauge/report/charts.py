@@ -8,7 +8,7 @@ people chose are only ever data, never part of an expression.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowgauge.model.benchmark import BenchSummary, ConfigurationStats
@@ -18,7 +18,13 @@ Spec = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 
 INK, SOFT, LINE, ACCENT, SECOND, BACKGROUND = "#1b1f24", "#59636e", "#d8dee4", "#2f6fde", "#8a94a3", "#fefefe"
+GOOD, BAD, WARN = "#1a7f37", "#c62f2f", "#9a6700"
 """Each is used for one purpose only, so a page can give it another colour in the dark."""
+
+TONES = {"bad": BAD, "warn": WARN, "good": GOOD, "": ACCENT, "dim": SECOND}
+"""What verdicts look like."""
+DURATION_LABEL = "abs(datum.value) >= 1000 ? format(datum.value / 1000, '~g') + ' s' : format(datum.value, '~g') + ' ms'"
+"""An axis in ms."""
 
 FEW_SAMPLES = 80
 """Up to here every run is a dot; above, the dots become a curve."""
@@ -49,35 +55,65 @@ def bench_charts(summary: BenchSummary, durations_ms: Mapping[str, Sequence[floa
 
 def whole_chart(summary: BenchSummary, durations_ms: Mapping[str, Sequence[float]]) -> Spec:
     """All of them below each other, for a picture file."""
-    charts = [
-        {key: value for key, value in chart.items() if key not in ("$schema", "config")}
-        for chart in bench_charts(summary, durations_ms).values()
-    ]
-    title = {"text": _short(summary.bench.bench_id), "fontSize": 17, "offset": 16}
-    return {"$schema": SCHEMA, "config": CONFIG, "title": title, "padding": 20, "spacing": 36, "vconcat": charts}
+    return stacked(summary.bench.bench_id, bench_charts(summary, durations_ms).values())
+
+
+def stacked(title: str, charts: Iterable[Spec]) -> Spec:
+    """Charts below each other under one title."""
+    plain = [{key: value for key, value in one.items() if key not in ("$schema", "config")} for one in charts]
+    head = {"text": _short(title), "fontSize": 17, "offset": 16}
+    return {"$schema": SCHEMA, "config": CONFIG, "title": head, "padding": 20, "spacing": 36, "vconcat": plain}
 
 
 def _short(name: str) -> str:
     return words.one_line(name, LABEL_CHARS * 3)
 
 
-def _labels(configs: Sequence[ConfigurationStats]) -> dict[str, str]:
+def labels_of(names: Iterable[str], limit: int = LABEL_CHARS, *, keep_end: bool = False) -> dict[str, str]:
     """Short and different from each other, however long the names are."""
     labels: dict[str, str] = {}
-    for config in configs:
-        label = words.one_line(config.name, LABEL_CHARS) or "–"
+    for name in names:
+        line = words.one_line(name)
+        label = (f"…{line[1 - limit :]}" if keep_end and len(line) > limit else words.cut(line, limit)) or "–"
         taken = sum(other == label or other.startswith(f"{label} (") for other in labels.values())
-        labels[config.name] = f"{label} ({taken + 1})" if taken else label
+        labels[name] = f"{label} ({taken + 1})" if taken else label
     return labels
 
 
-def _chart(title: str, subtitle: str | list[str], body: Spec) -> Spec:
+def label_chars(width: int) -> int:
+    """How long names beside a plot of this width may be."""
+    return max(12, min(LABEL_CHARS, width // 15))
+
+
+def _labels(configs: Sequence[ConfigurationStats]) -> dict[str, str]:
+    return labels_of(config.name for config in configs)
+
+
+def chart(title: str, subtitle: str | list[str], body: Spec) -> Spec:
+    """A whole chart: its title, what to know to read it, and its marks."""
     return {"$schema": SCHEMA, "config": CONFIG, "title": {"text": title, "subtitle": subtitle}, **body}
 
 
-def _rows(order: Sequence[str]) -> Spec:
+def tones(field: str) -> Spec:
+    """Colour by tone."""
+    return {"field": field, "type": "nominal", "legend": None, "scale": {"domain": list(TONES), "range": list(TONES.values())}}
+
+
+def layer(mark: Spec, encoding: Spec, **more: object) -> Spec:
+    """One kind of mark over the same axes as the others."""
+    return {"mark": mark, "encoding": encoding, **more}
+
+
+def beside(labels: Iterable[str], width: int) -> int:
+    """What is left for the plot where names stand to the left of it."""
+    longest = max(map(len, labels), default=0)
+    return max(width // 2, width + 40 - min(longest, LABEL_CHARS) * 7)
+
+
+def rows_axis(field: str, order: Sequence[str]) -> Spec:
+    """One row a name, in the order given."""
     return {
-        "field": "config",
+        "field": field,
         "type": "nominal",
         "sort": list(order),
         "title": None,
@@ -103,7 +139,7 @@ def success_chart(summary: BenchSummary, width: int) -> Spec | None:
         for config in ranked
     ]
     share = {"type": "quantitative", "scale": {"domain": [0, 1]}, "title": None, "axis": {"format": "%", "tickCount": 5}}
-    rows = _rows([labels[config.name] for config in ranked])
+    rows = rows_axis("config", [labels[config.name] for config in ranked])
     layers = [
         {
             "mark": {"type": "rule", "color": ACCENT, "strokeWidth": 6, "opacity": 0.28, "strokeCap": "round"},
@@ -119,7 +155,7 @@ def success_chart(summary: BenchSummary, width: int) -> Spec | None:
         },
     ]
     body = {"width": width, "height": {"step": 46}, "data": {"values": values}, "encoding": {"y": rows}, "layer": layers}
-    return _chart("Success", "Dot: share of runs that succeeded. Band: 95 % interval.", body)
+    return chart("Success", "Dot: share of runs that succeeded. Band: 95 % interval.", body)
 
 
 def latency_chart(summary: BenchSummary, durations_ms: Mapping[str, Sequence[float]], width: int) -> Spec | None:
@@ -133,12 +169,12 @@ def latency_chart(summary: BenchSummary, durations_ms: Mapping[str, Sequence[flo
     values: list[Spec] = []
     for config in drawn:
         samples, spread = durations_ms[config.name], config.overall.duration_ms
-        points = _dots(samples) if len(samples) <= FEW_SAMPLES else _density(samples, low, high, log=log)
+        points = _dots(samples) if len(samples) <= FEW_SAMPLES else _curve(samples, low, high, log=log)
         lines = [{"mark_ms": getattr(spread, name), "mark": name} for name in ("p50", "p95")]
         values += [{"config": heads[config.name], **point} for point in (*points, *lines)]
     order = [heads[config.name] for config in sorted(drawn, key=_median)]
     body = _latency_body(values, order, width, scale={"type": "log"} if log else {"zero": True, "nice": True})
-    return _chart("Latency", "The target's own time in successful runs. Solid line: median (p50), dashed: p95.", body)
+    return chart("Latency", "The target's own time in successful runs. Solid line: median (p50), dashed: p95.", body)
 
 
 def _two_quantiles(config: ConfigurationStats) -> str:
@@ -151,10 +187,7 @@ def _median(config: ConfigurationStats) -> float:
 
 
 def _latency_body(values: list[Spec], order: list[str], width: int, scale: Spec) -> Spec:
-    axis = {
-        "labelExpr": "datum.value >= 1000 ? format(datum.value / 1000, '~g') + ' s' : format(datum.value, '~g') + ' ms'",
-        "tickCount": 6,
-    }
+    axis = {"labelExpr": DURATION_LABEL, "tickCount": 6}
     x = {"type": "quantitative", "scale": scale, "title": None, "axis": axis}
     y = {"field": "weight", "type": "quantitative", "scale": {"domain": [0, 1.05]}, "axis": None, "stack": None}
     pen = {"field": "mark", "type": "nominal", "legend": None, "scale": {"domain": ["p50", "p95"], "range": [INK, SECOND]}}
@@ -200,20 +233,26 @@ def _dots(samples: Sequence[float]) -> list[Spec]:
     return [{"ms": value, "dot": 0.2 + 0.6 * ((index * 0.618034) % 1.0)} for index, value in enumerate(samples)]
 
 
-def _density(samples: Sequence[float], low: float, high: float, *, log: bool) -> list[Spec]:
-    """A smoothed histogram over the common range; its peak is 1."""
+def _curve(samples: Sequence[float], low: float, high: float, *, log: bool) -> list[Spec]:
+    return [{"ms": at, "weight": height} for at, height in density(samples, low, high, log=log)]
+
+
+def density(samples: Sequence[float], low: float, high: float, *, log: bool, blur_bins: float = 1.5) -> list[tuple[float, float]]:
+    """A smoothed histogram over the common range, as places and heights; its peak is 1."""
     scale, back = (math.log, math.exp) if log else (float, float)
     start, end = scale(low), scale(high)
     width = (end - start) / BINS or 1.0
     counts = [0.0] * BINS
     for value in samples:
         counts[min(BINS - 1, max(0, int((scale(value) - start) / width)))] += 1
-    kernel = [math.exp(-0.5 * (offset / 1.5) ** 2) for offset in range(-4, 5)]
+    reach = math.ceil(3 * blur_bins)
+    kernel = [math.exp(-0.5 * (offset / blur_bins) ** 2) for offset in range(-reach, reach + 1)]
     smooth = [
-        sum(kernel[offset + 4] * counts[index + offset] for offset in range(-4, 5) if 0 <= index + offset < BINS) for index in range(BINS)
+        sum(kernel[offset + reach] * counts[index + offset] for offset in range(-reach, reach + 1) if 0 <= index + offset < BINS)
+        for index in range(BINS)
     ]
     peak = max(smooth)
-    return [{"ms": back(start + (index + 0.5) * width), "weight": round(weight / peak, 4)} for index, weight in enumerate(smooth)]
+    return [(back(start + (index + 0.5) * width), round(weight / peak, 4)) for index, weight in enumerate(smooth)]
 
 
 def cost_chart(summary: BenchSummary, width: int) -> Spec | None:
@@ -242,7 +281,7 @@ def cost_chart(summary: BenchSummary, width: int) -> Spec | None:
     subtitle = ["Up and to the left is better. Blue, joined: the Pareto front of quality, cost and latency."]
     if absent:
         subtitle.append("Not placed, cost or quality unknown: " + words.one_line(", ".join(absent), 90))
-    return _chart("Cost against quality", subtitle, {"width": width, "height": 260, "data": {"values": values}, "layer": layers})
+    return chart("Cost against quality", subtitle, {"width": width, "height": 260, "data": {"values": values}, "layer": layers})
 
 
 def _usd_axis(costs: Sequence[float], width: int) -> Spec:

@@ -37,7 +37,7 @@ class Fitting:
             if self._width(kept) > options.max_width and title in self._titles and self._titles.index(title) in kept:
                 kept.remove(self._titles.index(title))
         if self._width(kept) <= options.max_width:
-            yield self._table(kept)
+            yield self._table(kept, options.max_width)
         else:
             yield from self._lines()
 
@@ -45,18 +45,29 @@ class Fitting:
         return sum(self._wide(index) + GAP for index in kept) - GAP
 
     def _wide(self, index: int) -> int:
-        longest = max((row[index].cell_len for row in self._rows), default=0)
-        wide = max(longest, len(self._titles[index]))
-        return min(wide, LOOSE_CHARS) if self._titles[index] in self._loose else wide
+        return min(self._longest(index), LOOSE_CHARS) if self._titles[index] in self._loose else self._longest(index)
 
-    def _table(self, kept: Sequence[int]) -> Table:
+    def _longest(self, index: int) -> int:
+        return max(len(self._titles[index]), *(row[index].cell_len for row in self._rows), 0)
+
+    def _widths(self, kept: Sequence[int], max_width: int) -> dict[int, int]:
+        """What is left over goes to the columns of free text, the first first."""
+        left = max_width - self._width(kept)
+        widths = {}
+        for index in kept:
+            more = min(left, self._longest(index) - self._wide(index))
+            widths[index] = self._wide(index) + more
+            left -= more
+        return widths
+
+    def _table(self, kept: Sequence[int], max_width: int) -> Table:
+        widths = self._widths(kept, max_width)
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         for index in kept:
             title = self._titles[index]
             justify: Literal["right", "left"] = "right" if title in self._right else "left"
-            loose = title in self._loose
-            wide = None if loose else self._wide(index)
-            table.add_column(title, justify=justify, no_wrap=True, overflow="ellipsis" if loose else "fold", min_width=wide)
+            overflow: Literal["ellipsis", "fold"] = "ellipsis" if title in self._loose else "fold"
+            table.add_column(title, justify=justify, no_wrap=True, overflow=overflow, width=widths[index])
         for row in self._rows:
             table.add_row(*(row[index] for index in kept))
         return table

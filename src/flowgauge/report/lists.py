@@ -12,7 +12,10 @@ from rich.text import Text
 
 from flowgauge.model.bench import Trial
 from flowgauge.model.benchmark import Benchmark
+from flowgauge.model.calibration import Calibration, RunsPlan
 from flowgauge.model.play import Play
+from flowgauge.model.service import Schedule, Token
+from flowgauge.model.verdict import Baseline
 from flowgauge.model.workflow import Example, WorkflowRecord, WorkflowVersion
 from flowgauge.report import words
 from flowgauge.report.fitting import Fitting
@@ -51,6 +54,14 @@ def version_table(versions: Sequence[WorkflowVersion], current_sid: str) -> Fitt
     return table
 
 
+def template_table(rows: Sequence[tuple[str, Sequence[str], str]]) -> Fitting:
+    """Name, names of inputs, description."""
+    table = Fitting("template", "inputs", "description", loose=("inputs", "description"))
+    for name, inputs, description in rows:
+        table.add_row(name, ", ".join(inputs), description)
+    return table
+
+
 def example_table(examples: Sequence[Example]) -> Fitting:
     """Name and values."""
     table = Fitting("example", "inputs", "description", loose=("inputs", "description"))
@@ -67,14 +78,81 @@ def benchmark_table(benchmarks: Sequence[Benchmark], now_ms: int) -> Fitting:
     for item in benchmarks:
         table.add_row(
             item.sid,
-            item.bench_id,
-            item.config,
+            item.bench_id or item.subject,
+            item.config or item.kind,
             words.age(item.created_at, now_ms),
             str(item.num_runs),
-            f"{item.success_rate:.1f} %",
+            _success(item),
             words.duration(item.avg_duration_ms) if item.avg_duration_ms is not None else "–",
             words.cost(item.estimated_cost_usd, item.cost_source),
         )
+    return table
+
+
+def _success(item: Benchmark) -> str:
+    """Not known of what came from elsewhere without it."""
+    return f"{item.success_rate:.1f} %" if item.bench_uid or "success_rate" in item.metrics else "–"
+
+
+def baseline_table(rows: Sequence[tuple[Baseline, Benchmark, str]], now_ms: int) -> Fitting:
+    """One row a name: what stands under it, since when."""
+    spare = ("benchmark", "set")
+    table = Fitting("baseline", "benchmark", "of", "set", "success", "note", right=("success",), spare=spare, loose=("note",))
+    for baseline, benchmark, label in rows:
+        table.add_row(baseline.name, benchmark.sid, label, words.age(baseline.set_at, now_ms), _success(benchmark), baseline.note)
+    return table
+
+
+def token_table(tokens: Sequence[Token], now_ms: int) -> Fitting:
+    """One row a token: what it may, and whether it still opens anything."""
+    table = Fitting("token", "scope", "state", "used", "created", "sid", spare=("sid", "created"))
+    for token in tokens:
+        over = bool(token.expires_at) and token.expires_at <= now_ms
+        ends = f"until {words.moment(token.expires_at)}" if token.expires_at else "open"
+        state = Text("revoked", style="red") if token.revoked_at else Text("expired", style="red") if over else Text(ends, style="green")
+        used = words.age(token.last_used_at, now_ms) if token.last_used_at else "never"
+        table.add_row(token.name, token.scope, state, used, words.age(token.created_at, now_ms), token.sid)
+    return table
+
+
+def schedule_table(schedules: Sequence[Schedule]) -> Fitting:
+    """One row a schedule: when it runs, and what came of the last time."""
+    table = Fitting("schedule", "when", "next", "last", "result", "words", spare=("last",), loose=("words",))
+    for each in schedules:
+        when = each.cron or f"every {words.span(each.every_s)}"
+        coming = "running" if each.running_at else words.moment(each.next_at) if each.enabled else "disabled"
+        last = words.moment(each.last_at) if each.last_at else words.UNKNOWN
+        style = _RESULT_STYLES.get(each.last_status, "")
+        result = Text(each.last_status.replace("_", " ") or words.UNKNOWN, style=style)
+        table.add_row(each.name, when, coming, last, result, words.one_line(each.last_words, 200))
+    return table
+
+
+_RESULT_STYLES = {"passed": "green", "measured": "green", "failed": "red", "error": "red", "not_measured": "yellow", "missed": "yellow"}
+
+
+def calibration_table(rows: Sequence[Calibration]) -> Fitting:
+    """One row a number of runs: how often the alarm is raised where nothing changed, and at each effect."""
+    effects = sorted({effect for row in rows for effect in row.power})
+    shares = ("false alarms", *(f"{effect:+.0%} seen" for effect in effects))
+    table = Fitting("metric", "runs a case", "cases", *shares, right=("runs a case", "cases", *shares))
+    for row in rows:
+        found = (row.false_alarms, *(row.power[effect] for effect in effects))
+        table.add_row(row.metric, str(row.runs), str(row.cases), *(words.percent(rate.value) for rate in found))
+    return table
+
+
+def runs_plan_table(plans: Sequence[RunsPlan]) -> Fitting:
+    """One row a metric and effect: runs needed, and the chance to see it with fewer."""
+    sizes = sorted({runs for plan in plans for runs in plan.chances})
+    chances = tuple(f"at {runs}" for runs in sizes)
+    right = ("effect", "runs a side", "cost", *chances)
+    table = Fitting("metric", "effect", "runs a side", "cost", *chances, right=right, spare=chances[::-1])
+    for plan in plans:
+        runs = "never: within the tolerance" if plan.runs is None else f"{plan.runs:,}"
+        cost = "–" if plan.cost_usd is None else words.cost(plan.cost_usd, "computed")
+        shown = (words.percent(plan.chances.get(size)) for size in sizes)
+        table.add_row(plan.metric, f"{plan.effect:+.0%}", runs, cost, *shown)
     return table
 
 

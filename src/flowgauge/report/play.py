@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -107,6 +107,17 @@ def output_text(output: Json) -> str:
     return output if isinstance(output, str) else msgspec.json.format(msgspec.json.encode(output), indent=2).decode()
 
 
+def _output_parts(output: Json) -> Iterator[Text]:
+    """Texts of several lines in an object are easier to read below it than between its quotes."""
+    long = {key: text for key, text in output.items() if isinstance(text, str) and "\n" in text.strip()} if isinstance(output, dict) else {}
+    rest = {key: value for key, value in output.items() if key not in long} if long else output
+    if rest or not long:
+        yield Text(output_text(rest))
+    for key, text in long.items():
+        yield Text(f"{key}:", style="bold")
+        yield Text(text.rstrip())
+
+
 def play_view(play: Play, runs: Sequence[NodeRun], *, title: str, order: Sequence[str] = ()) -> Group:
     """Everything about one play: nodes, output, errors, warnings, the summary."""
     parts: list[Any] = [Text(title, style="bold"), node_table(rows_of(runs, order)), ""]
@@ -117,7 +128,7 @@ def play_view(play: Play, runs: Sequence[NodeRun], *, title: str, order: Sequenc
             parts.append(Text(play.error.detail.rstrip(), style="dim"))
         parts.append("")
     elif play.status == "success":
-        parts += [Text(output_text(play.output)), ""]
+        parts += [*_output_parts(play.output), ""]
     parts += [Text(f"warning: {warning}", style="yellow") for warning in play.warnings]
     parts.append(summary_line(play))
     return Group(*parts)

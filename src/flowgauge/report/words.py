@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 
+from flowgauge.model.benchmark import Rate
 from flowgauge.model.play import CostSource
 
 STATUS_MARKS = {
@@ -22,7 +23,9 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202
 
 
 def duration(milliseconds: float) -> str:
-    """830 µs, 12.3 ms, 4.52 s, 3 min 20 s."""
+    """350 ns, 830 µs, 12.3 ms, 4.52 s, 3 min 20 s."""
+    if 0 < milliseconds < 0.001:
+        return f"{milliseconds * 1e6:.3g} ns"
     if milliseconds < 1:
         return f"{milliseconds * 1000:.0f} µs"
     if milliseconds < 1000:
@@ -31,6 +34,12 @@ def duration(milliseconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def span(seconds: int) -> str:
+    """3600 → 1h, as people type it: in the largest unit that it is whole in."""
+    units = (("w", 604_800), ("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+    return next(f"{seconds // each}{unit}" for unit, each in units if seconds % each == 0)
 
 
 def cost(usd: float | None, source: CostSource) -> str:
@@ -87,6 +96,14 @@ COMPUTED_MARK = "†"
 def percent(share: float | None) -> str:
     """0.914 → 91.4 %; whole percents without a decimal."""
     return UNKNOWN if share is None else f"{round(share * 100, 1):g} %"
+
+
+def rate(value: Rate) -> str:
+    """90 % (59.6–98.2 %, 9/10)."""
+    if value.value is None:
+        return UNKNOWN
+    low, high = (f"{round(bound * 100, 1):g}" for bound in (value.interval.low, value.interval.high))
+    return f"{percent(value.value)} ({low}–{high} %, {value.count:,}/{value.total:,})"
 
 
 def number(value: float | None) -> str:

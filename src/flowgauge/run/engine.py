@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from flowgauge.errors import Conflict, Failed
 from flowgauge.model.play import Failure, NodeRun, Play, PlayStatus
-from flowgauge.model.ports import Journal
+from flowgauge.model.ports import Journal, Receipt
 from flowgauge.model.workflow import FailureKind, Json, Workflow
 from flowgauge.nodes.context import Services
 from flowgauge.run.graph import Graph
-from flowgauge.run.playing import Listener, Playing
+from flowgauge.run.playing import Listener, OnRun, Playing
 from flowgauge.run.schedule import run_graph
 
-Later = Callable[[Iterable[Awaitable[None]]], None]
+Later = Callable[[Iterable[Receipt]], None]
 """Is handed the writes that a play would wait for."""
 _STATUS: dict[FailureKind, PlayStatus] = {"timeout": "timeout", "cancelled": "cancelled", "budget_exceeded": "budget_exceeded"}
 
@@ -38,16 +38,25 @@ class Engine:
         workflows: Mapping[str, Workflow] | None = None,
         before: Sequence[NodeRun] = (),
         listener: Listener | None = None,
+        on_run: OnRun | None = None,
         later: Later | None = None,
     ) -> Play:
         """Run to the end. `before` is what an earlier run of this play has stored. With `later` it does not wait for its end to be stored.
 
+        `on_run` is handed every attempt as it ends; a `listener` is told that and more.
         A caller that is cancelled itself leaves the play unfinished, to be taken up again; use `cancel` to end it.
         """
         if play.sid in self._running:
             raise Conflict(f"Play {play.sid} is running here already.", remedy="Let it end, or cancel it.")
         playing = Playing(
-            play, graph, services=self._services, journal=self._journal, workflows=workflows or {}, before=before, listener=listener
+            play,
+            graph,
+            services=self._services,
+            journal=self._journal,
+            workflows=workflows or {},
+            before=before,
+            listener=listener,
+            on_run=on_run,
         )
         clock = self._services.clock
         began = clock.tick_ms()

@@ -90,7 +90,7 @@ def _embedded(node: Node) -> dict[str, Workflow]:
 class Graph:
     """A whole workflow, ready to run. Shared between plays: nothing in it changes."""
 
-    __slots__ = ("config", "config_values", "on_call", "output", "roots", "vertices", "workflow")
+    __slots__ = ("config", "config_values", "needed", "on_call", "output", "roots", "vertices", "workflow")
 
     def __init__(self, workflow: Workflow, outer: Config = _PLAIN, over: Config = _PLAIN) -> None:
         """`outer` is what the workflow around this one says, `over` what the play lays over all of them."""
@@ -105,6 +105,8 @@ class Graph:
         }
         for vertex in self.vertices.values():
             vertex.link(self.vertices)
+        self.needed = {vertex.id: len(vertex.needs) for vertex in self.vertices.values()}
+        """How many nodes each one waits for."""
         self.on_call = edges.on_call
         self.roots = tuple(v for v in self.vertices.values() if not v.needs and v.id not in self.on_call)
         self.output: Compiled | None = None if workflow.output is None else compile_value(workflow.output)

@@ -29,6 +29,7 @@ class Past(msgspec.Struct, frozen=True):
 
 
 NEVER = Past()
+_NO_USAGE = Usage()
 
 
 class History:
@@ -42,9 +43,10 @@ class History:
         self.past: dict[str, Past] = {}
         self.skipped: set[str] = set()
         self.retries = 0
-        self.usage = Usage()
-        for run in sorted(before, key=lambda run: run.attempt):
-            self._take(run)
+        self.usage = _NO_USAGE
+        if before:
+            for run in sorted(before, key=lambda run: run.attempt):
+                self._take(run)
 
     def _take(self, run: NodeRun) -> None:
         path = run.node_id

@@ -6,14 +6,14 @@ that fails is counted too, with what the provider says it used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from flowgauge.model.exchange import ModelRequest, ModelResponse
 from flowgauge.model.play import Usage
 from flowgauge.model.workflow import Json
-from flowgauge.nodes.context import Context, Services
+from flowgauge.nodes.context import Context, Services, StepUnderWay
 from flowgauge.run.budget import Budget
 
 _PLACE = ("base_url", "api_key_env", "timeout_s")
@@ -44,30 +44,39 @@ class ModelCalls:
 
     async def complete(self, request: ModelRequest, context: Context) -> ModelResponse:
         """One call."""
+        step = context.step("model", request.name, _shown(request))
+        if not self._budgets:
+            return await self._call(request, context.node_id, step)
         budgets = [budget for prefix, budget in self._budgets.items() if context.node_id.startswith(prefix)]
         estimate_usd = self._estimate(request) if budgets else 0.0
         for budget in budgets:
             budget.check(estimate_usd)
         for budget in budgets:
             budget.reserve(estimate_usd)
-        step = context.step("model", request.name, _shown(request))
+        try:
+            return await self._call(request, context.node_id, step)
+        finally:
+            for budget in budgets:
+                budget.settle(estimate_usd, step.usage.cost_usd)
+
+    async def _call(self, request: ModelRequest, node_id: str, step: StepUnderWay) -> ModelResponse:
         try:
             with step:
-                response = await self._exchange(request, context.node_id)
+                response = await self._exchange(request, node_id)
                 step.usage = response.usage
                 step.duration_ms, step.queue_ms, step.first_token_ms = response.duration_ms, response.queue_ms, response.first_token_ms
                 step.response = {"text": cut(response.text), "tool_calls": response.tool_calls, "finish": response.finish}
         finally:
             self.usage = self.usage.plus(step.usage)
-            for budget in budgets:
-                budget.settle(estimate_usd, step.usage.cost_usd)
         return response
 
-    async def _exchange(self, request: ModelRequest, node_id: str) -> ModelResponse:
+    def _exchange(self, request: ModelRequest, node_id: str) -> Awaitable[ModelResponse]:
         tell = self._on_text
         on_text = (lambda text: tell(node_id, text)) if tell is not None and request.stream else None
-        gateway = self._services.gateway
-        return await self._services.tape.exchange("model", _key(request), lambda: gateway.complete(request, on_text=on_text), ModelResponse)
+        gateway, tape = self._services.gateway, self._services.tape
+        if tape.live:
+            return gateway.complete(request, on_text=on_text)
+        return tape.exchange("model", recording_key(request), lambda: gateway.complete(request, on_text=on_text), ModelResponse)
 
     def _estimate(self, request: ModelRequest) -> float:
         estimate_usd = self._services.gateway.estimate_usd(request)
@@ -76,7 +85,8 @@ class ModelCalls:
         return estimate_usd or 0.0
 
 
-def _key(request: ModelRequest) -> Json:
+def recording_key(request: ModelRequest) -> Json:
+    """What a model call is known by on a tape."""
     values = msgspec.to_builtins(request)
     return {name: value for name, value in values.items() if name not in _PLACE}
 

@@ -11,7 +11,7 @@ from typing import Literal
 from flowgauge.errors import FlowgaugeError
 from flowgauge.model.exchange import ModelRequest, ModelResponse
 from flowgauge.model.play import Failure, NodeRun, Play, PlayEvent
-from flowgauge.model.ports import Journal
+from flowgauge.model.ports import Journal, Receipt
 from flowgauge.model.workflow import Json, Workflow
 from flowgauge.nodes.context import Context, Ready, Services, fail
 from flowgauge.nodes.inputs import checked_inputs
@@ -22,6 +22,7 @@ from flowgauge.run.model_calls import ModelCalls
 from flowgauge.run.schedule import run_graph
 
 Listener = Callable[[PlayEvent], None]
+OnRun = Callable[[NodeRun], None]
 EventKind = Literal["play_started", "node_started", "node_finished", "node_retry", "text", "play_finished"]
 StopKind = Literal["timeout", "cancelled"]
 MAX_DEPTH = 50
@@ -43,6 +44,7 @@ class Playing:
         workflows: Mapping[str, Workflow],
         before: Sequence[NodeRun] = (),
         listener: Listener | None = None,
+        on_run: OnRun | None = None,
     ) -> None:
         self.play = play
         self.graph = graph
@@ -53,13 +55,15 @@ class Playing:
         self.retries = self.history.retries
         self.isolation = play.isolation
         self.models = ModelCalls(services, self.history.usage, self._emit_text if listener else None)
-        self.models.warnings.update(dict.fromkeys(play.warnings))
+        if play.warnings:
+            self.models.warnings.update(dict.fromkeys(play.warnings))
         if graph.config.budget_usd is not None:
             self.models.limit("", graph.config.budget_usd, self.history.spent_usd())
         self._workflows = workflows
         self._resolved: dict[tuple[str, Vertex], Graph] = {}
         self._listener = listener
-        self.owed: deque[Awaitable[None]] = deque()
+        self._on_run = on_run
+        self.owed: deque[Receipt] = deque()
         """Writes that nobody has waited for yet."""
         self._stop: StopKind | None = None
         self._task: asyncio.Task[object] | None = None
@@ -68,9 +72,9 @@ class Playing:
 
     # ── what nodes ask ──────────────────────────────────────────────────────
 
-    async def complete(self, request: ModelRequest, context: Context) -> ModelResponse:
+    def complete(self, request: ModelRequest, context: Context) -> Awaitable[ModelResponse]:
         """One call to a model: within the budget, through the tape, counted as a step."""
-        return await self.models.complete(request, context)
+        return self.models.complete(request, context)
 
     async def run_body(self, context: Context, path: str, roots: Mapping[str, Json]) -> Json:
         """The node inside another, such as the one under a map's `each`."""
@@ -120,16 +124,18 @@ class Playing:
 
     # ── the engine's books ──────────────────────────────────────────────────
 
-    def record(self, run: NodeRun) -> Awaitable[None]:
+    def record(self, run: NodeRun) -> Receipt:
         """Hand an attempt to the journal; the answer is done when it is on disk."""
         if run.attempt > 1:
             self.retries += 1
         receipt = self.journal.node_finished(self.play.sid, run)
+        if self._on_run is not None:
+            self._on_run(run)
         if self._listener is not None:
             self._emit("node_finished", run.node_id, run=run)
         return receipt
 
-    def owe(self, receipt: Awaitable[None]) -> Awaitable[None] | None:
+    def owe(self, receipt: Receipt) -> Receipt | None:
         """Remember a write that nobody waits for; the oldest of too many, to be waited for."""
         if self.owed and self.owed[-1] is receipt:
             return None

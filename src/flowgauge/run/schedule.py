@@ -7,7 +7,7 @@ get a task of their own. A node starts when all that it needs is stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from flowgauge.run.playing import Playing
 
 
-async def run_graph(playing: Playing, graph: Graph, inputs: Mapping[str, Json], prefix: str) -> Json:
+def run_graph(playing: Playing, graph: Graph, inputs: Mapping[str, Json], prefix: str) -> Awaitable[Json]:
     """The graph's output. Raises Failed with the first failure, when all that could run has run."""
-    return await _GraphRun(playing, graph, inputs, prefix).run()
+    return _GraphRun(playing, graph, inputs, prefix).run()
 
 
 class _GraphRun:
@@ -51,7 +51,7 @@ class _GraphRun:
         self._prefix = prefix
         self._outputs: dict[str, Json] = {}
         self._scope: dict[str, Json] = {"inputs": inputs, "nodes": self._outputs, "config": graph.config_values}
-        self._waiting = {vertex.id: len(vertex.needs) for vertex in graph.vertices.values()}
+        self._waiting = dict(graph.needed)
         self._skipped: set[str] = set()
         self._broken: set[str] = set()
         """Nodes that failed, and nodes that could not run because of them."""
@@ -65,7 +65,7 @@ class _GraphRun:
     async def run(self) -> Json:
         roots = self._graph.roots
         if len(self._graph.vertices) == 1:
-            await self._chain(roots[0])
+            await self._one(roots[0])
         else:
             await self._all(roots)
         if self._failure is not None:

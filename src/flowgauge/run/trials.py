@@ -58,12 +58,13 @@ async def run_trials(
     stop: asyncio.Event | None = None,
     grace_s: float = GRACE_S,
     budget: TrialBudget | None = None,
+    hurry: Callable[[], None] | None = None,
 ) -> TrialsOutcome:
-    """Run what is planned until it is done, `stop` is set or the money is spent."""
+    """Run what is planned until it is done, `stop` is set or the money is spent. `hurry` is called when only the disk is waited for."""
     trials = _Trials(plan, executor, job, record, on_trial, stop or asyncio.Event(), budget)
     try:
         with steady_heap():
-            await trials.run(grace_s)
+            await trials.run(grace_s, hurry)
     except BaseExceptionGroup as several:
         raise first_error(several) from None
     return trials.outcome()
@@ -108,12 +109,14 @@ class _Trials:
             unpriced=self._unpriced,
         )
 
-    async def run(self, grace_s: float) -> None:
+    async def run(self, grace_s: float, hurry: Callable[[], None] | None) -> None:
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self.watch(grace_s))
             confirming = group.create_task(self.confirm())
             await self.pump()
             watching.cancel()
+            if hurry is not None:
+                hurry()
             await confirming
 
     async def pump(self) -> None:

@@ -23,6 +23,8 @@ class Capture:
         self._reading, self.writing = os.pipe()
         os.set_blocking(self._reading, False)
         self._kept = bytearray()
+        self.seen_bytes = 0
+        """Kept or dropped, since somebody set it to 0."""
         self._closed = False
         loop.add_reader(self._reading, self._read)
 
@@ -65,5 +67,6 @@ class Capture:
         if not piece:
             self._loop.remove_reader(self._reading)
             return False
+        self.seen_bytes += len(piece)
         self._kept += piece[: KEPT_BYTES + 1 - len(self._kept)]
         return True

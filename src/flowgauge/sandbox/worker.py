@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from typing import Literal
 
 import msgspec
 
@@ -42,6 +43,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     processes: int
     file_mb: int = 1024
+    boot: str = ""
+    """Another program that speaks as `guest` does: python code, called with the number of the channel as its only argument."""
+    environment: dict[str, str] | None = None
+    """Of that program; None: the clean one."""
 
 
 class StartFailed(Exception):
@@ -71,7 +76,7 @@ class Worker:
         self._job: Job | None = None
         self._began_s = 0.0
         self._base_bytes = 0
-        self._scratch = tempfile.mkdtemp(prefix="worker-", dir=order.folder)
+        self.scratch = tempfile.mkdtemp(prefix="worker-", dir=order.folder)
         self._out, self._err = Capture(self._loop), Capture(self._loop)
         stray = partial(self.stop, "killed", "The worker sent what was not asked for and was killed.")
         self._channel = Channel(self._loop, self._hung_up, stray)
@@ -92,14 +97,16 @@ class Worker:
 
     def _spawn(self, channel: int) -> subprocess.Popen[bytes]:
         # In the loop's own thread: the kernel ends the worker with the thread that started it.
+        order = self.order
+        program = ["-c", order.boot] if order.boot else ["-I", "-c", _BOOT, _HERE]
         return subprocess.Popen(
-            [sys.executable, "-I", "-c", _BOOT, _HERE, str(channel)],
+            [sys.executable, *program, str(channel)],
             stdin=subprocess.DEVNULL,
             stdout=self._out.writing,
             stderr=self._err.writing,
             pass_fds=(channel,),
-            cwd=self._scratch,
-            env=clean_environment(self._scratch),
+            cwd=self.scratch,
+            env=clean_environment(self.scratch) if order.environment is None else order.environment,
             start_new_session=True,
         )
 
@@ -110,7 +117,7 @@ class Worker:
         settings = Settings(
             parent_pid=os.getpid(),
             tier=order.tier,
-            scratch=self._scratch,
+            scratch=self.scratch,
             read=order.permits.read,
             write=order.permits.write,
             network=order.permits.network,
@@ -135,6 +142,7 @@ class Worker:
             return Outcome(failure="code_error", message=f"The code or its arguments cannot be sent as JSON: {error}")
         self._jobs += 1
         self._job = job
+        self._out.seen_bytes = self._err.seen_bytes = 0
         self._base_bytes = processes.resident_now(self._statm)
         self._began_s = time.perf_counter()
         timer = self._loop.call_later(job.timeout_s, self.stop, "timeout", f"The code ran longer than {job.timeout_s:g} s and was killed.")
@@ -151,18 +159,26 @@ class Worker:
             processes.kill_tree(self.pid)
             self._ask_for_exit()
 
-    def check(self, younger_than_s: float) -> None:
-        """Stop the worker if its job, not younger than this, holds too much memory or too many processes."""
+    @property
+    def printed_bytes(self) -> int:
+        """Of the job that is under way or was the last, on stdout and stderr."""
+        return self._out.seen_bytes + self._err.seen_bytes
+
+    def check(self, younger_than_s: float) -> Literal["", "memory", "processes"]:
+        """Stop the worker if its job, not younger than this, holds too much memory or too many processes; answers which."""
         job = self._job
         if job is None or time.perf_counter() - self._began_s < younger_than_s:
-            return
+            return ""
         tree = {self.pid, *processes.descendants(self.pid)}
         limit_bytes = self._base_bytes + (job.memory_mb << 20)
         over = sum(map(processes.resident_bytes, tree)) > limit_bytes
         if len(tree) > MAX_PROCESSES:
             self.stop("killed", f"The code started more than {MAX_PROCESSES} processes and was killed.")
-        elif over and sum(map(processes.proportional_bytes, tree)) > limit_bytes:
+            return "processes"
+        if over and sum(map(processes.proportional_bytes, tree)) > limit_bytes:
             self.stop("killed", f"The code went over its memory limit of {job.memory_mb} MB and was killed.")
+            return "memory"
+        return ""
 
     async def _exchange(self, body: bytes, timer: asyncio.TimerHandle) -> bytes | None:
         try:
@@ -222,7 +238,7 @@ class Worker:
             return
         self.alive = False
         self._close_descriptors()
-        cleaned = self._loop.run_in_executor(None, partial(shutil.rmtree, self._scratch, ignore_errors=True))
+        cleaned = self._loop.run_in_executor(None, partial(shutil.rmtree, self.scratch, ignore_errors=True))
         cleaned.add_done_callback(lambda _: None if self.ended.done() else self.ended.set_result(None))
 
     def _close_descriptors(self) -> None:

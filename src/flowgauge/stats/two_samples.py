@@ -8,13 +8,14 @@ the size of the difference. None where a side has too few values to say.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from flowgauge.stats.describe import mean, stdev
-from flowgauge.stats.special import normal_sf, student_sf
+from flowgauge.stats.special import normal_quantile, normal_sf, student_sf
 
 _MOST_EXACT_PAIRS = 1600
 """Up to 40 values against 40 the exact distribution of U takes milliseconds; beyond, the normal one is as good."""
@@ -65,11 +66,16 @@ def fisher_less(count: int, total: int, other_count: int, other_total: int) -> F
     return fisher_greater(total - count, total, other_total - other_count, other_total)
 
 
-def fisher_two_sided(count: int, total: int, other_count: int, other_total: int) -> float:
-    """Twice the smaller tail, at most 1: the central two-sided test. From rationals, or in floats where those would be huge."""
+def fisher_tail(count: int, total: int, other_count: int, other_total: int) -> Fraction | float:
+    """`fisher_greater`, in floats where its rationals would be huge."""
     tail = _greater_in_floats if total + other_total > _MOST_EXACT_TRIALS else fisher_greater
-    above = tail(count, total, other_count, other_total)
-    below = tail(total - count, total, other_total - other_count, other_total)
+    return tail(count, total, other_count, other_total)
+
+
+def fisher_two_sided(count: int, total: int, other_count: int, other_total: int) -> float:
+    """Twice the smaller tail, at most 1: the central two-sided test."""
+    above = fisher_tail(count, total, other_count, other_total)
+    below = fisher_tail(total - count, total, other_total - other_count, other_total)
     return float(min(1, 2 * min(above, below)))
 
 
@@ -128,6 +134,22 @@ def welch(first: Sequence[float], second: Sequence[float]) -> MeanTest | None:
     return MeanTest(difference, t, degrees, min(1.0, 2 * student_sf(abs(t), degrees)))
 
 
+def u_at_least(u: float, n: int, m: int, ties: float) -> float:
+    """One-sided p of the rank test: that U of n values against m is at least so large. `ties` is Σ(t³ - t) over groups of equal values."""
+    if not ties and n * m <= _MOST_EXACT_PAIRS:
+        return float(Fraction(_u_counts(min(n, m), max(n, m))[n * m - math.ceil(u)], math.comb(n + m, n)))
+    deviation = math.sqrt(max(0.0, _u_variance(n, m, ties)))
+    return normal_sf((u - n * m / 2 - 0.5) / deviation) if deviation else 1.0
+
+
+@lru_cache(maxsize=256)
+def u_depth(n: int, m: int, tail: float) -> int:
+    """The most k with P(U < k) ≤ tail; 0 where there is none."""
+    if n * m <= _MOST_EXACT_PAIRS:
+        return bisect_right(_u_counts(min(n, m), max(n, m)), Fraction(tail) * math.comb(n + m, n))
+    return max(0, math.floor(n * m / 2 - normal_quantile(1 - tail) * math.sqrt(_u_variance(n, m, 0)) + 0.5))
+
+
 def _u_and_ties(first: Sequence[float], second: Sequence[float]) -> tuple[float, int]:
     """U of the first of two ascending samples, and Σ(t³ - t) over groups of equal values: one walk along both."""
     n, m = len(first), len(second)
@@ -173,9 +195,13 @@ def _u_counts(n: int, m: int) -> tuple[int, ...]:
 
 
 def _normal_u_p(u: float, n: int, m: int, ties: int) -> float:
-    pooled = n + m
-    variance = n * m / 12 * (pooled + 1 - ties / (pooled * (pooled - 1)))
+    variance = _u_variance(n, m, ties)
     if variance <= 0:
         return 1.0
     z = max(0.0, abs(u - n * m / 2) - 0.5) / math.sqrt(variance)
     return min(1.0, 2 * normal_sf(z))
+
+
+def _u_variance(n: int, m: int, ties: float) -> float:
+    pooled = n + m
+    return n * m / 12 * (pooled + 1 - ties / (pooled * (pooled - 1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,8 +31,8 @@ class Writer(Protocol):
     def commit(self) -> None:
         """On disk when this returns."""
 
-    def settle(self) -> None:
-        """After a commit: what the database needs from time to time."""
+    def settle(self, written: int) -> None:
+        """After a commit, with about how many bytes it was: what the database needs from time to time."""
 
     def forget(self) -> None:
         """Roll back."""
@@ -100,6 +100,12 @@ class Backend(Protocol):
 
     def is_transient(self, error: BaseException) -> bool:
         """Whether trying again may help."""
+
+    def batches(self, connection: Connection, sql: str, values: Sequence[object], size: int, /) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of a query as the driver makes them, so many at a time; never all of them in memory."""
+
+    def size_bytes(self, connection: Connection) -> int:
+        """How much room it takes; quick."""
 
     def describe(self, connection: Connection) -> Engineering:
         """For `info`."""

@@ -6,6 +6,8 @@ leave them out.
 
 from __future__ import annotations
 
+import math
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +16,9 @@ from sqlalchemy import RowMapping
 from flowgauge.errors import StoreFailure
 from flowgauge.model.bench import Answer, Bench, BenchRecord, Case, CheckResult, Trial
 from flowgauge.model.benchmark import Benchmark, ConfigurationStats, Fingerprint
+from flowgauge.model.figure import Metric
 from flowgauge.model.play import Failure
+from flowgauge.model.redaction import MARK
 from flowgauge.store.rows import RowEncoder
 
 _bench = msgspec.json.Decoder(Bench).decode
@@ -24,7 +28,9 @@ _READERS: Final[dict[str, Any]] = {
     "stats": msgspec.json.Decoder(ConfigurationStats).decode,
     "fingerprint": msgspec.json.Decoder(Fingerprint).decode,
     "tags": msgspec.json.Decoder(dict[str, str]).decode,
+    "metrics": msgspec.json.Decoder(dict[str, Metric]).decode,
 }
+_BENCHMARK_PLAIN: Final = tuple(name for name in Benchmark.__struct_fields__ if name not in _READERS)
 _TRIAL_READERS: Final[dict[str, Any]] = {
     "scores": msgspec.json.Decoder(dict[str, float]).decode,
     "checks": msgspec.json.Decoder(tuple[CheckResult, ...]).decode,
@@ -43,7 +49,7 @@ def definition_values(encoder: RowEncoder, definition: Bench, bench_id: str) -> 
     """The columns that a definition fills."""
     bare = encoder.noun(msgspec.structs.replace(definition, cases=()), bench_id)
     cases = encoder.json(definition.cases, bench_id)
-    if not _readable(cases):
+    if MARK in cases and not _readable(cases):
         cases = encoder.noun(definition.cases, bench_id)
     version = definition.target.reference if definition.target.kind == "workflow" else ""
     return {"definition": bare, "cases": cases, "version_sid": version}
@@ -90,16 +96,33 @@ def read_trial(row: RowMapping) -> Trial:
 
 def benchmark_values(encoder: RowEncoder, benchmark: Benchmark) -> dict[str, Any]:
     """Every column."""
+    for name, metric in benchmark.metrics.items():
+        _check_numbers(benchmark.subject or benchmark.sid, name, metric)
     row: dict[str, Any] = {name: getattr(benchmark, name) for name in benchmark.__struct_fields__}
     for name in _READERS:
         row[name] = encoder.noun(row[name], benchmark.sid) if row[name] else None
-    return row | {"notes": encoder.redacted(benchmark.notes)}
+    return row | {name: encoder.redacted(row[name]) for name in ("notes", "subject")}
 
 
 def read_benchmark(row: RowMapping) -> Benchmark:
-    """A benchmark as it was written, but for what was redacted."""
-    fields = {name: row[name] for name in Benchmark.__struct_fields__ if name not in _READERS}
-    return Benchmark(**fields, **{name: reader(row[name]) for name, reader in _READERS.items() if row[name] is not None})
+    """A benchmark as it was written, but for what was redacted and what was not asked for."""
+    fields = {name: row[name] for name in _BENCHMARK_PLAIN}
+    return Benchmark(**fields, **{name: reader(row[name]) for name, reader in _READERS.items() if row.get(name) is not None})
+
+
+def read_fingerprint(text: str | None) -> Fingerprint:
+    """Of a benchmark."""
+    return Fingerprint() if text is None else _READERS["fingerprint"](text)
+
+
+def _check_numbers(subject: str, name: str, metric: Metric) -> None:
+    """JSON has no word for infinity, and writes what is no number as null: it could not be read again."""
+    known = [] if metric.value is None else [metric.value]
+    if not all(map(math.isfinite, chain(known, *metric.samples.values()))):
+        raise StoreFailure(
+            f"The metric {name} of {subject} holds what is no finite number.",
+            remedy="Leave it out; an unknown value is null.",
+        )
 
 
 def check_readable(values: dict[str, Any], bench_id: str) -> None:

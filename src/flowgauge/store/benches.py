@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import Connection, RowMapping, Select, func, or_, select, update
 
 from flowgauge.errors import Conflict, NotFound, UsageError
@@ -20,9 +21,9 @@ from flowgauge.store.database import Database, now_ms
 from flowgauge.store.owners import find_owner, is_alive, unless_renewed
 from flowgauge.store.page import DEFAULT_LIMIT, Order, Page, fetch_page
 from flowgauge.store.prefix import begins_with
-from flowgauge.store.removal import KEPT_BENCHES, Removed, remove_benches
+from flowgauge.store.removal import Removed, hold_baselines, refuse_baselines, remove_benches
 from flowgauge.store.rows import RowEncoder
-from flowgauge.store.schema import benches
+from flowgauge.store.schema import benches, benchmarks
 
 How = Literal["new", "continued", "held"]
 """Begun; taken up again; somebody alive runs it: its `owner_sid` says who."""
@@ -30,6 +31,15 @@ LATEST = "latest"
 _TRIES = 100
 _NEWEST_FIRST = Order("benches", benches.c.created_at, descending=True, tie=benches.c.uid)
 _WITHOUT_CASES = tuple(column for column in benches.c if column.name != "cases")
+
+
+class RunningBench(msgspec.Struct, frozen=True):
+    """A bench that is not ended, and how it stands with it."""
+
+    record: BenchRecord
+    alive: bool
+    """Whether its owner is."""
+    cancel_requested: bool
 
 
 class Benches:
@@ -90,11 +100,19 @@ class Benches:
         return self._claimed(ref, owner_sid, self._defined(definition, definition_hash, total))
 
     def finish_bench(
-        self, uid: str, status: BenchStatus, *, owner_sid: str | None = None, duration_ms: float = 0.0, trace_id: str = ""
+        self,
+        uid: str,
+        status: BenchStatus,
+        *,
+        owner_sid: str | None = None,
+        duration_ms: float = 0.0,
+        trace_id: str = "",
+        finished_at: int | None = None,
     ) -> BenchRecord:
         """Let go of a bench. `duration_ms` is added to that of earlier sessions. Conflict where `owner_sid` no longer holds it."""
         held = [benches.c.uid == uid, *([] if owner_sid is None else [benches.c.owner_sid == owner_sid])]
-        values = {"status": status, "owner_sid": "", "finished_at": now_ms(), "duration_ms": benches.c.duration_ms + duration_ms}
+        moment = now_ms() if finished_at is None else finished_at
+        values = {"status": status, "owner_sid": "", "finished_at": moment, "duration_ms": benches.c.duration_ms + duration_ms}
         if trace_id:
             values["trace_id"] = trace_id
         with self._database.writing() as connection:
@@ -119,15 +137,34 @@ class Benches:
         with self._database.reading() as connection:
             return fetch_page(connection, query, _NEWEST_FIRST, read_bench, cursor, limit)
 
+    def running_benches(self) -> tuple[RunningBench, ...]:
+        """Benches that are not ended, oldest first, without their cases."""
+        query = select(*_WITHOUT_CASES).where(benches.c.status == "running").order_by(benches.c.created_at, benches.c.uid)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).mappings().all()
+            alive = {sid: is_alive(find_owner(connection, sid)) for sid in {row["owner_sid"] for row in rows}}
+        return tuple(RunningBench(read_bench(row), alive[row["owner_sid"]], row["cancel_requested"] == 1) for row in rows)
+
+    def request_bench_cancel(self, uid: str) -> bool:
+        """Ask the bench's owner to stop it; False where it has ended."""
+        asked = update(benches).where(benches.c.uid == uid, benches.c.status == "running").values(cancel_requested=1)
+        with self._database.writing() as connection:
+            return connection.execute(asked).rowcount == 1
+
+    def bench_cancel_requested(self, uid: str) -> bool:
+        """Whether somebody wants a bench stopped."""
+        with self._database.reading() as connection:
+            return connection.scalar(select(benches.c.cancel_requested).where(benches.c.uid == uid)) == 1
+
     def delete_bench(self, ref: str, *, keep_plays: bool = False) -> Removed:
         """With its trials, benchmarks and plays. Conflict while somebody runs it, or where a baseline stands on it."""
         with self._database.writing() as connection:
+            hold_baselines(self._database.backend, connection)
             record = find_bench(connection, ref)
             held = connection.execute(select(benches.c.owner_sid).where(benches.c.uid == record.uid).with_for_update()).scalar_one()
             if is_alive(find_owner(connection, held)):
                 raise Conflict(f"The bench {record.bench_id} is being run by {held}.", remedy="Stop it first.")
-            if any(connection.scalar(kept().where(benches.c.uid == record.uid)) for kept in KEPT_BENCHES):
-                raise Conflict(f"A baseline stands on the bench {record.bench_id}.", remedy="Remove the baseline first.")
+            refuse_baselines(connection, f"The bench {record.bench_id}", benchmarks.c.bench_uid == record.uid)
             return remove_benches(connection, select(benches.c.uid).where(benches.c.uid == record.uid), keep_plays=keep_plays)
 
     def _claimed(self, ref: str, owner_sid: str, values: dict[str, Any]) -> tuple[BenchRecord, How]:
@@ -219,7 +256,7 @@ def _take(connection: Connection, uid: str, owner_sid: str, values: dict[str, An
     )
     broken = benches.c.interruptions + int(seen["status"] != "finished")
     claim = unless_renewed(claim, holder).values(
-        **values | {"status": "running", "owner_sid": owner_sid, "finished_at": 0, "interruptions": broken}
+        **values | {"status": "running", "owner_sid": owner_sid, "finished_at": 0, "interruptions": broken, "cancel_requested": 0}
     )
     row = connection.execute(claim.returning(*benches.c)).mappings().one_or_none()
     return None if row is None else (read_bench(row), "continued")

@@ -1,26 +1,31 @@
-"""Benchmarks in the store: what trials amounted to, newest first."""
+"""Benchmarks in the store: what trials amounted to, and what was measured elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Unpack
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, or_, select
+from sqlalchemy import Connection, Select, delete, null, select, tuple_
 
-from flowgauge.errors import Conflict, NotFound, UsageError
+from flowgauge.errors import NotFound, UsageError
 from flowgauge.model.benchmark import Benchmark
-from flowgauge.store.bench_rows import benchmark_values, read_benchmark
-from flowgauge.store.benches import LATEST, find_bench
+from flowgauge.model.redaction import MARK
+from flowgauge.store.bench_rows import benchmark_values, read_benchmark, read_fingerprint
+from flowgauge.store.benches import LATEST
+from flowgauge.store.benchmark_filters import Asked, alike, conditions
 from flowgauge.store.database import Database
 from flowgauge.store.page import DEFAULT_LIMIT, Order, Page, fetch_page
 from flowgauge.store.prefix import begins_with
-from flowgauge.store.removal import KEPT_BENCHES
+from flowgauge.store.removal import hold_baselines, refuse_baselines
 from flowgauge.store.rows import RowEncoder
-from flowgauge.store.schema import benches, benchmarks
-from flowgauge.store.workflows import find_workflow
+from flowgauge.store.schema import benchmarks
 
 _NEWEST_FIRST = Order("benchmarks", benchmarks.c.created_at, descending=True, tie=benchmarks.c.sid)
+_BY_AGE = (benchmarks.c.created_at, benchmarks.c.sid)
+_AGE_DOWN = tuple(column.desc() for column in _BY_AGE)
+_FIGURES = tuple(null().label("stats") if column.name == "stats" else column for column in benchmarks.c)
+_COMMITS_AT_ONCE = 500
 
 
 class Benchmarks:
@@ -32,7 +37,8 @@ class Benchmarks:
     def put_benchmarks(self, made: Sequence[Benchmark]) -> tuple[Benchmark, ...]:
         """All or none; as they are stored. That of a bench's configuration takes the place of the one before it, and its sid.
 
-        So aggregating again (after a crash, or more trials) leaves no second one, and what names the first still finds it.
+        What no bench made takes the place of what has its sid. So aggregating (after a crash, or more trials) or ingesting again leaves no
+        second one, and what names the first still finds it.
         """
         with self._database.writing() as connection:
             return tuple(self._put(connection, each) for each in made)
@@ -40,54 +46,71 @@ class Benchmarks:
     def get_benchmark(self, ref: str) -> Benchmark:
         """By sid, the beginning of a sid that only one has, or `latest`."""
         with self._database.reading() as connection:
-            return _find(connection, ref)
+            return find_benchmark(connection, ref)
 
     def list_benchmarks(
-        self,
-        cursor: str | None = None,
-        limit: int = DEFAULT_LIMIT,
-        *,
-        workflow: str | None = None,
-        version: str | None = None,
-        bench: str | None = None,
-        config: str | None = None,
-        tags: Mapping[str, str] | None = None,
+        self, cursor: str | None = None, limit: int = DEFAULT_LIMIT, *, with_stats: bool = True, **asked: Unpack[Asked]
     ) -> Page[Benchmark]:
-        """Newest first. `workflow` by name or sid, `version` by sid, `bench` by whatever `get_bench` takes; all `tags` must fit."""
-        query = select(benchmarks).where(*(_tagged(key, value) for key, value in (tags or {}).items()))
+        """Newest first."""
         with self._database.reading() as connection:
-            wanted = {
-                benchmarks.c.workflow_sid: workflow and find_workflow(connection, workflow).sid,
-                benchmarks.c.workflow_version_sid: version,
-                benchmarks.c.bench_uid: bench and find_bench(connection, bench).uid,
-                benchmarks.c.config: config,
-            }
-            query = query.where(*(column == value for column, value in wanted.items() if value is not None))
+            query: Select[Any] = select(*(benchmarks.c if with_stats else _FIGURES)).where(*conditions(connection, asked))
             return fetch_page(connection, query, _NEWEST_FIRST, read_benchmark, cursor, limit)
+
+    def iter_benchmarks(self, *, with_stats: bool = False, **asked: Unpack[Asked]) -> Iterator[Benchmark]:
+        """Oldest first, one at a time. `stats`, which are large, are left out unless asked for."""
+        with self._database.snapshot() as connection:
+            query: Select[Any] = select(*(benchmarks.c if with_stats else _FIGURES)).where(*conditions(connection, asked))
+            yield from map(read_benchmark, connection.execute(query.order_by(*_BY_AGE)).mappings())
 
     def latest_for_version(self, version_sid: str, config: str | None = None) -> Benchmark | None:
         """None where the version was never measured."""
         return next(iter(self.list_benchmarks(limit=1, version=version_sid, config=config).items), None)
 
+    def benchmarks_before(self, like: Benchmark, limit: int) -> tuple[Benchmark, ...]:
+        """The last before it of the same kind, name and configuration; oldest first."""
+        older = tuple_(*_BY_AGE) < (like.created_at, like.sid)
+        query = select(benchmarks).where(*alike(like), older).order_by(*_AGE_DOWN).limit(limit)
+        with self._database.reading() as connection:
+            return tuple(map(read_benchmark, reversed(connection.execute(query).mappings().all())))
+
+    def newest_by_commits(self, commits: Sequence[str], *, like: Benchmark) -> Benchmark | None:
+        """Of the first of these commits that has a benchmark of the same kind, name, configuration and fingerprint: the newest."""
+        columns = (benchmarks.c.sid, benchmarks.c.commit, benchmarks.c.fingerprint)
+        with self._database.reading() as connection:
+            for start in range(0, len(commits), _COMMITS_AT_ONCE):
+                some = commits[start : start + _COMMITS_AT_ONCE]
+                query = select(*columns).where(*alike(like), benchmarks.c.commit.in_(some)).order_by(*_BY_AGE)
+                same = {row.commit: row.sid for row in connection.execute(query) if read_fingerprint(row.fingerprint) == like.fingerprint}
+                if (found := next((same[commit] for commit in some if commit in same), None)) is not None:
+                    return find_benchmark(connection, found)
+        return None
+
     def delete_benchmark(self, ref: str) -> None:
-        """Its trials stay. Conflict where a baseline stands on its bench."""
+        """Its trials stay. Conflict where a baseline stands on it."""
         with self._database.writing() as connection:
-            found = _find(connection, ref)
-            if any(connection.scalar(kept().where(benches.c.uid == found.bench_uid)) for kept in KEPT_BENCHES):
-                raise Conflict(f"A baseline stands on the bench of {found.sid}.", remedy="Remove the baseline first.")
+            hold_baselines(self._database.backend, connection)
+            found = find_benchmark(connection, ref)
+            refuse_baselines(connection, f"The benchmark {found.sid}", benchmarks.c.sid == found.sid)
             connection.execute(delete(benchmarks).where(benchmarks.c.sid == found.sid))
 
     def _put(self, connection: Connection, made: Benchmark) -> Benchmark:
         same = (benchmarks.c.bench_uid == made.bench_uid, benchmarks.c.config == made.config)
-        old = connection.scalar(delete(benchmarks).where(*same).returning(benchmarks.c.sid)) if made.bench_uid else None
-        row = benchmark_values(self._encoder, msgspec.structs.replace(made, sid=old or made.sid))
-        return read_benchmark(connection.execute(benchmarks.insert().values(**row).returning(*benchmarks.c)).mappings().one())
+        there = same if made.bench_uid else (benchmarks.c.sid == made.sid,)
+        old = connection.scalar(delete(benchmarks).where(*there).returning(benchmarks.c.sid))
+        named = msgspec.structs.replace(made, sid=old or made.sid)
+        row = benchmark_values(self._encoder, named)
+        insert = benchmarks.insert().values(**row)
+        if not any(MARK in text for text in row.values() if isinstance(text, str)):
+            connection.execute(insert)
+            return named
+        return read_benchmark(connection.execute(insert.returning(*benchmarks.c)).mappings().one())
 
 
-def _find(connection: Connection, ref: str) -> Benchmark:
+def find_benchmark(connection: Connection, ref: str) -> Benchmark:
+    """For the other parts of the store."""
     query: Select[Any] = select(benchmarks)
     if ref == LATEST:
-        query = query.order_by(benchmarks.c.created_at.desc(), benchmarks.c.sid.desc()).limit(1)
+        query = query.order_by(*_AGE_DOWN).limit(1)
     else:
         query = query.where(begins_with(benchmarks.c.sid, ref)).order_by(benchmarks.c.sid).limit(2)
     rows = connection.execute(query).mappings().all()
@@ -96,10 +119,3 @@ def _find(connection: Connection, ref: str) -> Benchmark:
     if len(rows) > 1 and rows[0]["sid"] != ref:
         raise UsageError(f"Several benchmarks begin with {ref}.", remedy="Give more of the sid.")
     return read_benchmark(rows[0])
-
-
-def _tagged(key: str, value: str) -> ColumnElement[bool]:
-    """Looks for the pair as JSON writes it. A quote within a text is escaped there, so nothing else can look like it."""
-    pair = f"{msgspec.json.encode(key).decode()}:{msgspec.json.encode(value).decode()}"
-    # `replace` knows case on both databases; LIKE does not on SQLite.
-    return or_(*(func.replace(benchmarks.c.tags, before + pair, "") != benchmarks.c.tags for before in "{,"))

@@ -21,6 +21,8 @@ _FINAL = tuple(name for name in PLAY_COLUMNS if name not in _NEVER_CHANGED and n
 _NODE_KEY = ("play_sid", "node_id", "attempt")
 _TRIAL_KEY = ("bench_uid", "run_id")
 _ANSWER_COLUMNS = ("key", "created_at", "answer")
+EVENT_COLUMNS = ("id", "kind", "at", "play_sid", "bench_id", "data")
+_COUNT_EVENTS = "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + ? AS TEXT) WHERE key = 'last_event_id' RETURNING value"
 _NOTHING = ""
 
 
@@ -58,8 +60,13 @@ class HotSql(msgspec.Struct, frozen=True):
     retried: Upsert
     """A result in place of the one that is there."""
     answer: Upsert
+    event: Upsert
     holder: str
     """Who holds a play."""
+    count_events: str
+    """Gives out so many ids of events; answers with the last. Until the end of the transaction nobody else gets any."""
+    old_events: str
+    """Deletes events up to an id."""
 
 
 def hot_sql(mark: str) -> HotSql:
@@ -78,7 +85,10 @@ def hot_sql(mark: str) -> HotSql:
         trial=_upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, _NOTHING, mark),
         retried=_upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, again, mark),
         answer=_upsert("answers", _ANSWER_COLUMNS, ("key",), _excluded(_ANSWER_COLUMNS[1:]), mark),
+        event=_upsert("events", EVENT_COLUMNS, ("id",), _NOTHING, mark),
         holder="SELECT owner_sid FROM plays WHERE sid = ?".replace("?", mark),
+        count_events=_COUNT_EVENTS.replace("?", mark),
+        old_events="DELETE FROM events WHERE id <= ? RETURNING id".replace("?", mark),
     )
 
 

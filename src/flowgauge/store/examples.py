@@ -22,9 +22,19 @@ class Examples:
     _encoder: RowEncoder
 
     def add_example(
-        self, workflow: str, name: str, input_values: dict[str, Json], *, description: str = "", workflow_version_sid: str = ""
+        self,
+        workflow: str,
+        name: str,
+        input_values: dict[str, Json],
+        *,
+        description: str = "",
+        workflow_version_sid: str = "",
+        replace: bool = False,
     ) -> Example:
-        """Conflict where the workflow has an example of that name. Without a version: the current one."""
+        """Conflict where the workflow has an example of that name, unless it is to be replaced: its sid stays.
+
+        Without a version: the current one.
+        """
         with self._database.writing() as connection:
             record = find_workflow(connection, workflow)
             sid = new_sid(EXAMPLE)
@@ -37,10 +47,16 @@ class Examples:
                 "input_values": self._encoder.json(input_values, sid) if input_values else None,
                 "created_at": now_ms(),
             }
-            insert = self._database.backend.insert(examples).values(**row).on_conflict_do_nothing().returning(examples.c.sid)
-            if connection.scalar(insert) is None:
+            insert = self._database.backend.insert(examples).values(**row)
+            if replace:
+                changed = {key: value for key, value in row.items() if key not in ("sid", "created_at")}
+                insert = insert.on_conflict_do_update(index_elements=["workflow_sid", "name"], set_=changed)
+            else:
+                insert = insert.on_conflict_do_nothing()
+            stored = connection.scalar(insert.returning(examples.c.sid))
+            if stored is None:
                 raise Conflict(f"{record.name} has an example named {name!r} already.", remedy="Delete it first, or choose another name.")
-            return read_example(_row(connection, sid, record.sid))
+            return read_example(_row(connection, stored, record.sid))
 
     def get_example(self, workflow: str, name_or_sid: str) -> Example:
         """By name or sid."""

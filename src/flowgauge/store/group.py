@@ -30,12 +30,27 @@ def answer_subject(key: str) -> str:
     return f"answer {key}"
 
 
+class EventBatch:
+    """Events that are written together; the writer says under which ids."""
+
+    __slots__ = ("last_id", "rows")
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+        self.last_id = 0
+
+    @property
+    def subject(self) -> str:
+        """By which a receipt knows it."""
+        return f"events {id(self)}"
+
+
 class Group:
     """Filled under the journal's lock, then written once, then resolved once."""
 
     __slots__ = (
-        "_done", "_failure", "_lock", "_thread", "_waiters", "answers", "failed", "finished", "lost", "retried", "rows", "runs", "size",
-        "started", "trials",
+        "_done", "_failure", "_lock", "_pressing", "_thread", "_waiters", "answers", "events", "failed", "finished", "lost", "retried",
+        "rows", "runs", "size", "started", "trials",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,6 +60,7 @@ class Group:
         self.trials: dict[TrialKey, Row] = {}
         self.retried: dict[TrialKey, Row] = {}
         self.answers: dict[str, Row] = {}
+        self.events: list[EventBatch] = []
         self.lost: dict[str, str] = {}
         """Plays whose end was not taken, because another owner holds them."""
         self.failed: dict[str, StoreFailure] = {}
@@ -52,6 +68,7 @@ class Group:
         self.rows = 0
         self.size = 0
         self._lock = threading.Lock()
+        self._pressing = threading.Event()
         self._done = False
         self._failure: StoreFailure | None = None
         self._waiters: list[asyncio.Future[None]] = []
@@ -62,15 +79,36 @@ class Group:
         yield from self.joined()
         self.answer_all()
 
-    def joined(self) -> Generator[Any, None, None]:
+    def joined(self, *, patient: bool = False) -> Generator[Any, None, None]:
         """Until it has been written or given up; says nothing of which."""
         if not self._done and (future := self._waiter()) is not None:
+            if not patient:
+                self.press()
             yield from future
 
-    def join(self, timeout_s: float | None = None) -> None:
+    def join(self, timeout_s: float | None = None, *, patient: bool = False) -> None:
         """The same, for a thread without an event loop."""
-        if not self._done and not self._event().wait(timeout_s):
+        if self._done:
+            return
+        if not patient:
+            self.press()
+        if not self._event().wait(timeout_s):
             raise StoreFailure(f"The store has not answered within {timeout_s} s.", remedy="Wait longer, or look at the disk.")
+
+    @property
+    def done(self) -> bool:
+        """It has been written or given up."""
+        return self._done
+
+    def press(self) -> None:
+        """Somebody waits for it."""
+        if not self._pressing.is_set():
+            self._pressing.set()
+
+    def gather(self, patience_s: float) -> None:
+        """Let it grow so long, unless somebody presses."""
+        if patience_s > 0.0:
+            self._pressing.wait(patience_s)
 
     def parts(self) -> list[Group]:
         """The same writes, a group to each play with its trial, and to whatever has no play."""
@@ -87,12 +125,15 @@ class Group:
             parts.setdefault(row[_PLAY_OF_TRIAL] or trial_subject(of), Group()).retried[of] = row
         for name, row in self.answers.items():
             parts.setdefault(answer_subject(name), Group()).answers[name] = row
+        for batch in self.events:
+            parts.setdefault(batch.subject, Group()).events.append(batch)
         return list(parts.values())
 
     def subjects(self) -> set[str]:
         """What receipts for these writes ask after."""
         plays = {*self.started, *self.finished, *(key[0] for key in self.runs)}
-        return plays | {trial_subject(key) for key in (*self.trials, *self.retried)} | {answer_subject(name) for name in self.answers}
+        trials = {trial_subject(key) for key in (*self.trials, *self.retried)}
+        return plays | trials | {answer_subject(name) for name in self.answers} | {batch.subject for batch in self.events}
 
     def resolve(self, failure: StoreFailure | None) -> None:
         """Tell every waiter: one call into each event loop."""
@@ -142,20 +183,29 @@ class Group:
 class Receipt:
     """For one write: answers for its own play or trial only, whatever became of others in the group."""
 
-    __slots__ = ("_group", "_sid")
+    __slots__ = ("_group", "_patient", "_sid")
 
-    def __init__(self, group: Group, sid: str) -> None:
+    def __init__(self, group: Group, sid: str, patient: bool = False) -> None:
         self._group = group
         self._sid = sid
+        self._patient = patient
 
     def __await__(self) -> Generator[Any, None, None]:
         """Done when it is on disk; StoreFailure when it will never be; Conflict for the end of a play that another owner holds."""
-        yield from self._group.joined()
+        yield from self._group.joined(patient=self._patient)
         self._group.answer(self._sid)
 
-    def wait(self, timeout_s: float | None = None) -> None:
+    def done(self) -> bool:
+        """It was written, or will never be."""
+        return self._group.done
+
+    def result(self) -> None:
+        """Once it is done: raises what awaiting it would."""
+        self._group.answer(self._sid)
+
+    def wait(self, timeout_s: float | None = None, *, patient: bool = False) -> None:
         """The same, for a thread without an event loop."""
-        self._group.join(timeout_s)
+        self._group.join(timeout_s, patient=patient)
         self._group.answer(self._sid)
 
 

@@ -2,9 +2,11 @@
 
 Plays, node runs and trials come in from any thread or event loop; one writer thread
 takes all that has gathered, writes it in one transaction and wakes who waits.
-While it commits, the next group gathers, so there is no fixed delay. Values
-are encoded at once, in the caller: what is stored is what was handed in, even
-if it is changed later. Writes become durable in the order of the calls.
+While it commits, the next group gathers. Somebody who waits for a write has it
+written at once; where nobody does, or only with patience, a group gathers for a
+moment longer, because a commit costs about as much for one row as for fifty.
+Values are encoded at once, in the caller: what is stored is what was handed in,
+even if it is changed later. Writes become durable in the order of the calls.
 """
 
 from __future__ import annotations
@@ -24,15 +26,25 @@ from flowgauge.model.play import NodeRun, Play
 from flowgauge.store.backend import Backend, Writer
 from flowgauge.store.bulk import hot_sql
 from flowgauge.store.database import Database, now_ms
-from flowgauge.store.group import Group, Receipt, answer_subject, trial_subject
+from flowgauge.store.group import EventBatch, Group, Receipt, answer_subject, trial_subject
 from flowgauge.store.rows import TRIAL_COLUMNS, Row, RowEncoder
 
 ROWS_LIMIT = 20_000
 BYTES_LIMIT = 64 << 20
 GROUP_BYTES = 16 << 20
+GATHER_S = 0.02
+"""From the begin of one write to that of the next, where nobody is in a hurry."""
+GATHER_BYTES = 1 << 20
+"""So much is written at once, all the same."""
+PAGE_BYTES = 4096
+"""What a row costs besides what it holds: the page that it is put into is written whole."""
 RETRIES_S = (0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
 PATIENCE_S = 30.0
 """After this long a passing error is no longer taken for one."""
+EVENTS_KEPT = 100_000
+"""The newest; older ones are news no more."""
+EVENTS_BETWEEN_LOOKS = 1000
+"""How many more there may be for a moment."""
 _UNWRITABLE = (OSError, OverflowError, ValueError, TypeError)
 """What the drivers raise beside their own errors, for a number or a text that no column holds."""
 _OUTPUT_OF_PLAY, _INPUTS_OF_PLAY, _OWNER_OF_PLAY = 8, 5, 20
@@ -52,7 +64,10 @@ class Journal:
         self._wake: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._ready = False
+        """Its thread runs, here and now: asked before every write, so it is a flag."""
         self._pid = os.getpid()
+        _journals.add(self)
         self.queued_rows = 0
         self.queued_bytes = 0
         self.commits = 0
@@ -87,7 +102,10 @@ class Journal:
             return self._added(group, size, play.sid)
 
     def trial_finished(self, bench_uid: str, trial: Trial, *, replace: bool = False) -> Receipt:
-        """A trial's result, after its play. The first that was written stays, unless `replace`: a replay changes nothing."""
+        """A trial's result, after its play. The first that was written stays, unless `replace`: a replay changes nothing.
+
+        Its receipt is patient: a bench goes on while it waits. At its end, `hurry`.
+        """
         row = self._encoder.trial(bench_uid, trial)
         size = len(row[_OUTPUT_OF_TRIAL] or "") + len(row[_CHECKS_OF_TRIAL] or "") + len(row[_NODES_OF_TRIAL] or "")
         key = (bench_uid, trial.run_id)
@@ -98,7 +116,7 @@ class Journal:
                 group.retried[key] = row
             elif key not in group.retried:
                 group.trials.setdefault(key, row)
-            return self._added(group, size, trial_subject(key))
+            return self._added(group, size, trial_subject(key), patient=True)
 
     def answer_cached(self, key: str, answer: Answer) -> Receipt:
         """What a target answered, to be used again."""
@@ -107,6 +125,14 @@ class Journal:
             group = self._open_group()
             group.answers[key] = row
             return self._added(group, len(row[2]), answer_subject(key))
+
+    def events_published(self, batch: EventBatch) -> Receipt:
+        """News for listeners, with whatever else is being written. Patient: news can wait a moment, and must not cost a commit."""
+        size = sum(len(row[-1] or "") for row in batch.rows)
+        with self._lock:
+            group = self._open_group()
+            group.events.append(batch)
+            return self._added(group, size, batch.subject, patient=True)
 
     async def room(self) -> None:
         """Wait until less is queued than the bounds allow. Whoever writes much asks before each write.
@@ -121,6 +147,11 @@ class Journal:
         """The same, for a thread without an event loop."""
         while self._crowded():
             self._oldest().join()
+
+    def hurry(self) -> None:
+        """Write what has gathered now."""
+        for group in self._unresolved():
+            group.press()
 
     async def flush(self) -> None:
         """Wait until all that was asked for is on disk."""
@@ -145,44 +176,50 @@ class Journal:
     def close(self) -> None:
         """Write what is queued, then stop. May be called twice; blocks, so not from an event loop."""
         with self._lock:
-            self._closed = True
+            self._closed, self._ready = True, False
             thread = self._thread
         if thread is not None and self._pid == os.getpid():
+            self.hurry()
             self._wake.put(False)
             thread.join()
 
     def _open_group(self) -> Group:
-        if self._closed or os.getpid() != self._pid:
-            self._refuse()
-        if self._thread is None or not self._thread.is_alive():
-            self._start()
+        if not self._ready:
+            self._get_ready()
         group = self._groups[-1]
         return group if group.size < GROUP_BYTES else self._next_group()
 
     def _next_group(self) -> Group:
+        self._groups[-1].press()
         group = Group()
         self._groups.append(group)
         return group
 
-    def _added(self, group: Group, size: int, sid: str) -> Receipt:
+    def _added(self, group: Group, size: int, sid: str, *, patient: bool = False) -> Receipt:
         group.rows += 1
         group.size += size
         self.queued_rows += 1
         self.queued_bytes += size
         if group.rows == 1:
             self._wake.put(True)
-        return Receipt(group, sid)
+        if group.size >= GATHER_BYTES:
+            group.press()
+        return Receipt(group, sid, patient)
 
-    def _refuse(self) -> None:
-        self._database.check_usable()
-        raise StoreFailure(f"The journal of {self._database.backend.place} is closed.", remedy="Open the store again.")
-
-    def _start(self) -> None:
+    def _get_ready(self) -> None:
+        if self._closed or os.getpid() != self._pid:
+            self._database.check_usable()
+            raise StoreFailure(f"The journal of {self._database.backend.place} is closed.", remedy="Open the store again.")
         self._database.prepare()
         writer = GroupWriter(self._database.backend)
         self._thread = threading.Thread(target=self._run, args=(writer,), name="flowgauge-journal", daemon=True)
         self._thread.start()
+        self._ready = True
         weakref.finalize(self, _drain, self._wake, self._thread)
+
+    def forked(self) -> None:
+        """In the child of a fork there is no thread that writes."""
+        self._ready = False
 
     def _crowded(self) -> bool:
         return self.queued_rows >= ROWS_LIMIT or self.queued_bytes >= BYTES_LIMIT
@@ -196,10 +233,14 @@ class Journal:
             return [group for group in (self._writing, *self._groups) if group is not None and group.rows]
 
     def _run(self, writer: GroupWriter) -> None:
+        begun_s = float("-inf")
         try:
             while self._wake.get():
+                self._groups[0].gather(begun_s + GATHER_S - time.monotonic())
+                begun_s = time.monotonic()
                 self._write(writer, self._take())
         finally:
+            self._ready = False
             writer.close()
 
     def _take(self) -> Group:
@@ -243,7 +284,7 @@ class GroupWriter:
                     return self._given_up(group, error)
                 time.sleep(pause_s)
             else:
-                self._settle()
+                self._settle(group.size + group.rows * PAGE_BYTES)
                 return None
         return None
 
@@ -267,11 +308,11 @@ class GroupWriter:
             with suppress(self._backend.driver_error):
                 writer.close()
 
-    def _settle(self) -> None:
+    def _settle(self, written: int) -> None:
         """The group is on disk by now: what goes wrong here is met, and told, by the next group."""
         try:
             if self._writer is not None:
-                self._writer.settle()
+                self._writer.settle(written)
         except (self._backend.driver_error, OSError):
             self.close()
 
@@ -290,7 +331,21 @@ class GroupWriter:
         writer.put(self._sql.trial, list(group.trials.values()))
         writer.put(self._sql.retried, list(group.retried.values()))
         writer.put(self._sql.answer, list(group.answers.values()))
+        if group.events:
+            self._put_events(writer, group.events)
         writer.commit()
+
+    def _put_events(self, writer: Writer, batches: list[EventBatch]) -> None:
+        """Last of all: who has the counter keeps others from it until the commit, so ids are seen in the order in which they were given."""
+        rows = [row for batch in batches for row in batch.rows]
+        last_id = int(writer.query(self._sql.count_events, (len(rows),))[0][0])
+        first_id = last_id - len(rows) + 1
+        writer.put(self._sql.event, [(number, *row) for number, row in enumerate(rows, first_id)])
+        for batch in batches:
+            first_id += len(batch.rows)
+            batch.last_id = first_id - 1
+        if last_id // EVENTS_BETWEEN_LOOKS != (last_id - len(rows)) // EVENTS_BETWEEN_LOOKS:
+            writer.query(self._sql.old_events, (last_id - EVENTS_KEPT,))
 
     def _holders(self, writer: Writer, ends: list[Row]) -> dict[str, str]:
         """Who holds the plays whose end was not taken."""
@@ -300,6 +355,18 @@ class GroupWriter:
             if found and found[0][0] not in ("", row[_OWNER_OF_PLAY]):
                 lost[row[0]] = found[0][0]
         return lost
+
+
+_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for journal in _journals:
+        journal.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _drain(wake: queue.SimpleQueue[bool], thread: threading.Thread) -> None:

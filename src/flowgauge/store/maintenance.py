@@ -39,6 +39,11 @@ class Maintenance:
         place, there = self._database.backend.place, self._database.backend.is_there()
         return StoreInfo(place=place, exists=there, schema_version=self._database.schema_version(), rows=rows, engine=engine)
 
+    def size_bytes(self) -> int:
+        """How much room it takes."""
+        with self._database.reading() as connection:
+            return self._database.backend.size_bytes(connection)
+
     def backup(self, path: Path | str) -> Path:
         """A copy while others go on writing: an SQLite file, or of a PostgreSQL store an export. Whole or not at all."""
         target = Path(path)

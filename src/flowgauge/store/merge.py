@@ -3,7 +3,9 @@
 What is here stays as it is. The other store may know the same workflow, or the
 same content of it, by another sid: its examples and plays are then hung on
 ours. A version whose number is taken here gets the next one; so does a bench
-whose id is another's here.
+whose id is another's here. Of two baselines of one name the one that was set
+later stays, and the merge says so. Schedules come in disabled: two stores must
+not run them both.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from sqlalchemy import Connection, Table, func, select
 
 from flowgauge.model.ids import HASH_DIGITS, bench_id
 from flowgauge.store.backend import Backend
+from flowgauge.store.baselines import baseline_row, remember_baseline, replace_baseline
 from flowgauge.store.bench_rows import on_version
 from flowgauge.store.benches import next_counter
-from flowgauge.store.schema import PORTABLE, benches, benchmarks, examples, plays, workflow_versions, workflows
+from flowgauge.store.removal import hold_baselines
+from flowgauge.store.schema import PORTABLE, baselines, benches, benchmarks, examples, plays, schedules, workflow_versions, workflows
 
 Row = dict[str, Any]
 
@@ -34,6 +38,8 @@ class Merge:
         self._renamed: dict[str, str] = {}
         self._added: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
+        self.notes: list[str] = []
+        """What was decided between this store and the other."""
         self._prepare: dict[str, Callable[[list[Row]], Iterable[list[Row]]]] = {
             workflows.name: self._workflows,
             workflow_versions.name: self._versions,
@@ -41,6 +47,8 @@ class Merge:
             plays.name: self._hang,
             benches.name: self._benches,
             benchmarks.name: self._benchmarks,
+            baselines.name: self._baselines,
+            schedules.name: self._schedules,
         }
 
     @property
@@ -114,6 +122,39 @@ class Merge:
         for row in rows:
             row["bench_id"] = self._renamed.get(row["bench_uid"], row["bench_id"])
         return self._hang(rows)
+
+    def _baselines(self, rows: list[Row]) -> list[list[Row]]:
+        """New names, and those that were set later there than here."""
+        hold_baselines(self._backend, self._connection)
+        return [[row for row in rows if self._is_later(row)]]
+
+    def _is_later(self, row: Row) -> bool:
+        """Makes room for it then; what gives way goes to the history of the name."""
+        ours = baseline_row(self._connection, row["name"])
+        if ours is None:
+            return True
+        if ours["benchmark_sid"] == row["benchmark_sid"]:
+            return False
+        later = bool(row["set_at"] > ours["set_at"])
+        if later:
+            replace_baseline(self._backend, self._connection, ours)
+        else:
+            remember_baseline(self._backend, self._connection, row)
+        stays, goes = (row, ours) if later else (ours, row)
+        words = "is now" if later else "is still"
+        self.notes.append(f"The baseline {row['name']} {words} {stays['benchmark_sid']}: it was set later than {goes['benchmark_sid']}.")
+        return later
+
+    def _schedules(self, rows: list[Row]) -> list[list[Row]]:
+        """Of a name that is not here: on our workflows, and at rest, because the other store's server may be running them."""
+        taken = set(self._connection.scalars(select(schedules.c.name).where(schedules.c.name.in_([row["name"] for row in rows]))))
+        fresh = [row for row in rows if row["name"] not in taken]
+        for row in fresh:
+            request = msgspec.json.decode(row["request"], type=dict[str, Any])
+            known = {name: self._ours.get(value, value) for name, value in request.items() if isinstance(value, str)}
+            row |= {"request": msgspec.json.encode(request | known).decode(), "enabled": 0, "running_at": 0, "owner_sid": ""}
+            self.notes.append(f"The schedule {row['name']} rests here; wake it with: flowgauge schedule enable {row['name']}")
+        return [fresh]
 
     def _new(self, table: Table, rows: list[Row]) -> int:
         """How many of the rows were not here."""

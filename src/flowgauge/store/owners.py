@@ -79,13 +79,21 @@ class Owners:
             resumed = plays.c.resumed + int(seen.status != "pending")
             return connection.execute(claim.values(owner_sid=owner_sid, resumed=resumed)).rowcount == 1
 
-    def abandoned_plays(self) -> tuple[Play, ...]:
+    def abandoned_plays(self, limit: int = 1000) -> tuple[Play, ...]:
         """Unfinished plays whose owner is gone, or that have none; oldest first."""
-        query = select(plays).where(plays.c.finished_at.is_(None), plays.c.status.in_(_UNFINISHED)).order_by(plays.c.sid)
+        unfinished = select(plays.c.sid, plays.c.owner_sid).where(plays.c.finished_at.is_(None), plays.c.status.in_(_UNFINISHED))
         with self._database.reading() as connection:
-            found = [read_play(row) for row in connection.execute(query).mappings()]
-            alive = {sid: self.owner_alive(find_owner(connection, sid)) for sid in {play.owner_sid for play in found}}
-        return tuple(play for play in found if not alive[play.owner_sid])
+            held = connection.execute(unfinished.order_by(plays.c.sid)).all()
+            alive = {sid: self.owner_alive(find_owner(connection, sid)) for sid in {row.owner_sid for row in held}}
+            left = [row.sid for row in held if not alive[row.owner_sid]][:limit]
+            query = select(plays).where(plays.c.sid.in_(left)).order_by(plays.c.sid)
+            return tuple(map(read_play, connection.execute(query).mappings())) if left else ()
+
+    def plays_held(self, owner_sid: str) -> frozenset[str]:
+        """The unfinished plays of an owner."""
+        query = select(plays.c.sid).where(plays.c.owner_sid == owner_sid, plays.c.finished_at.is_(None))
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(query))
 
 
 def is_alive(owner: Owner | None) -> bool:

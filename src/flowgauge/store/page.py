@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 from sqlalchemy import Column, Connection, Integer, RowMapping, Select, tuple_
@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 
 DEFAULT_LIMIT = 50
 LARGEST_LIMIT = 1000
+_Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Page(msgspec.Struct, Generic[Item], frozen=True):
@@ -75,7 +76,7 @@ def _write(kind: str, last: list[Any]) -> str:
 
 def _read(cursor: str, order: Order) -> tuple[str | int, ...]:
     try:
-        found, *last = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=list[str | int])
+        found, *last = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=list[str | _Whole])
     except (msgspec.DecodeError, binascii.Error, ValueError) as error:
         raise UsageError("The cursor is damaged.", remedy="Start again without a cursor.") from error
     if found != order.kind or [isinstance(each, int) for each in last] != order.numbers:

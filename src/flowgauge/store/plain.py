@@ -18,6 +18,11 @@ def escape(text: str) -> str:
     return text if text.isascii() else whole(text)
 
 
+def is_escaped(text: str) -> bool:
+    """Whether `unescape` would change it."""
+    return _ESCAPE in text
+
+
 def unescape(text: str) -> str:
     """What `escape` was given."""
     if _ESCAPE not in text:

@@ -8,8 +8,9 @@ from flowgauge.errors import Conflict, NotFound
 from flowgauge.model.play import FINISHED, NodeRun, Play, PlayStatus
 from flowgauge.store.database import Database
 from flowgauge.store.page import DEFAULT_LIMIT, Order, Page, fetch_page
+from flowgauge.store.removal import hold_baselines, kept_benches, refuse_baselines
 from flowgauge.store.rows import read_node_run, read_play
-from flowgauge.store.schema import node_runs, plays
+from flowgauge.store.schema import benchmarks, node_runs, plays, trials
 from flowgauge.store.workflows import find_workflow
 
 _LARGE = frozenset({"inputs", "output"})
@@ -73,13 +74,16 @@ class Plays:
             return list(connection.scalars(wanted.order_by(plays.c.sid)))
 
     def delete_play(self, sid: str) -> None:
-        """With its node runs. Conflict while it runs."""
+        """With its node runs. Conflict while it runs, or where a baseline stands on its bench."""
         with self._database.writing() as connection:
+            hold_baselines(self._database.backend, connection)
             status = connection.scalar(select(plays.c.status).where(plays.c.sid == sid).with_for_update())
             if status is None:
                 raise _missing(sid)
             if status not in FINISHED:
                 raise Conflict(f"The play {sid} is {status}.", remedy=f"Stop it first with: flowgauge play cancel {sid}")
+            named = select(trials.c.bench_uid).where(trials.c.bench_uid.in_(kept_benches()), trials.c.play_sid == sid)
+            refuse_baselines(connection, f"The play {sid}", benchmarks.c.bench_uid.in_(named))
             connection.execute(delete(node_runs).where(node_runs.c.play_sid == sid))
             connection.execute(delete(plays).where(plays.c.sid == sid))
 

@@ -32,6 +32,7 @@ CONNECT_S = 10
 _MIGRATION_LOCK = 0x666C6F77
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')"
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+_CURSOR = "flowgauge_columns"
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass)), 0)
 FROM pg_tables WHERE schemaname = current_schema()"""
@@ -105,12 +106,23 @@ class PostgresBackend:
             return True
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
+    def batches(self, connection: Connection, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """By a cursor that the server keeps; in binary, because numbers need not be parsed then."""
+        with _driver(connection).cursor(_CURSOR, binary=True) as cursor:
+            cursor.execute(sql, values)
+            while rows := cursor.fetchmany(size):
+                yield rows
+
+    def size_bytes(self, connection: Connection) -> int:
+        """Our tables and their indexes."""
+        return int(connection.scalar(text(_SIZE)) or 0)
+
     def describe(self, connection: Connection) -> Engineering:
         """For `info`."""
         return Engineering(
             backend="postgresql",
             version=str(connection.scalar(text("SHOW server_version"))),
-            size_bytes=int(connection.scalar(text(_SIZE)) or 0),
+            size_bytes=self.size_bytes(connection),
             journal_mode=f"synchronous_commit={connection.scalar(text('SHOW synchronous_commit'))}",
             check="ok",
         )
@@ -157,7 +169,7 @@ class PostgresWriter:
         """On disk when this returns."""
         self._connection.commit()
 
-    def settle(self) -> None:
+    def settle(self, written: int) -> None:
         """The server looks after itself."""
 
     def forget(self) -> None:

@@ -1,17 +1,21 @@
-"""Whole benches out of a store: their trials, benchmarks, plays and node runs with them."""
+"""Whole benches out of a store: their trials, benchmarks, plays and node runs with them.
+
+What a baseline stands on stays, and who asks for it to go is told which baseline that is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
-from flowgauge.store.schema import benches, benchmarks, node_runs, plays, trials
+from flowgauge.errors import Conflict
+from flowgauge.store.backend import Backend
+from flowgauge.store.schema import baselines, benches, benchmarks, node_runs, plays, trials
 
-KEPT_BENCHES: list[Callable[[], Select[tuple[str]]]] = []
-"""Each answers with the uids of benches, from the table of benches, that may never go: baselines stand on them."""
+_BASELINES = "flowgauge baselines"
+_NAMES_SHOWN = 3
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +26,28 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: int = 0
     plays: int = 0
     node_runs: int = 0
+
+
+def kept_benches() -> Select[tuple[str]]:
+    """Uids of benches that a baseline stands on."""
+    return select(benchmarks.c.bench_uid).where(benchmarks.c.sid.in_(select(baselines.c.benchmark_sid)))
+
+
+def hold_baselines(backend: Backend, connection: Connection) -> None:
+    """Until the transaction ends no baseline is set and nothing goes that one could be set on. Taken before any row is locked."""
+    backend.hold(connection, _BASELINES)
+
+
+def refuse_baselines(connection: Connection, what: str, *which: ColumnElement[bool]) -> None:
+    """Conflict where a baseline stands on one of these benchmarks. The caller holds the baselines."""
+    standing = select(baselines.c.name).join(benchmarks, benchmarks.c.sid == baselines.c.benchmark_sid).where(*which)
+    names = list(connection.scalars(standing.order_by(baselines.c.name).limit(_NAMES_SHOWN + 1)))
+    if names:
+        told = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+        raise Conflict(
+            f"{what} cannot go: the baseline {told} stands on it.",
+            remedy=f"Move it first with: flowgauge baseline set {names[0]} BENCHMARK, or remove it with: flowgauge baseline rm {names[0]}",
+        )
 
 
 def of_no_bench() -> ColumnElement[bool]:

@@ -139,10 +139,9 @@ class RowEncoder:
     def json(self, value: Json, subject: str) -> str:
         """JSON text, redacted. It stays JSON also where a secret was a bare number."""
         text = self._encoded(value, subject)
-        if len(text) < SHORTEST:
+        if len(text) < SHORTEST or (redacted := self._redact(text)) is text:
             return text
-        redacted = self._redact(text)
-        if redacted is text or redacted == text or _is_json(redacted):
+        if redacted == text or _is_json(redacted):
             return redacted
         return self._encoded(_map_leaves(msgspec.to_builtins(value), self._redact), subject)
 

@@ -155,6 +155,7 @@ benches = Table(
     Column("price_table", Plain, nullable=False),
     Column("trace_id", Plain, nullable=False),
     Column("planned_as", Plain, nullable=False),
+    Column("cancel_requested", Integer, nullable=False, server_default="0"),
 )
 
 trials = Table(
@@ -221,7 +222,28 @@ benchmarks = Table(
     Column("tags", Text),
     Column("commit", Plain, nullable=False),
     Column("kind", Text, nullable=False),
+    Column("subject", Plain, nullable=False, server_default=""),
+    Column("metrics", Text),
 )
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("name", Plain, primary_key=True),
+    Column("benchmark_sid", Plain, nullable=False),
+    Column("set_at", BigInteger, nullable=False),
+    Column("note", Plain, nullable=False),
+)
+
+baseline_history = Table(
+    "baseline_history",
+    metadata,
+    Column("name", Plain, primary_key=True),
+    Column("set_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("benchmark_sid", Plain, nullable=False),
+    Column("note", Plain, nullable=False),
+)
+"""What stood under a name before."""
 
 answers = Table(
     "answers",
@@ -232,7 +254,56 @@ answers = Table(
 )
 """What targets answered, for `bench --cache`."""
 
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("name", Plain, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("hash", Plain, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_used_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("revoked_at", BigInteger, nullable=False),
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("sid", Plain, primary_key=True),
+    Column("name", Plain, nullable=False),
+    Column("cron", Plain, nullable=False),
+    Column("every_s", BigInteger, nullable=False),
+    Column("late_s", BigInteger, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("baseline", Plain, nullable=False),
+    Column("policy", Text),
+    Column("webhook", Plain, nullable=False),
+    Column("enabled", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("next_at", BigInteger, nullable=False),
+    Column("last_at", BigInteger, nullable=False),
+    Column("last_status", Text, nullable=False),
+    Column("last_bench_id", Plain, nullable=False),
+    Column("last_words", Plain, nullable=False),
+    Column("running_at", BigInteger, nullable=False),
+    Column("skipped", BigInteger, nullable=False),
+    Column("owner_sid", Plain, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Plain, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("play_sid", Plain, nullable=False),
+    Column("bench_id", Plain, nullable=False),
+    Column("data", Text),
+)
+
 PORTABLE: tuple[Table, ...] = (
-    workflows, workflow_versions, examples, owners, plays, node_runs, benches, trials, benchmarks, answers,
+    workflows, workflow_versions, examples, owners, plays, node_runs, benches, trials, benchmarks, baselines, baseline_history, schedules,
+    answers,
 )  # fmt: skip
-"""All that an export holds, in an order in which it can be read back."""
+"""All that an export holds, in an order in which it can be read back. Tokens are this store's own; events are news, and old elsewhere."""

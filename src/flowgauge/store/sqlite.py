@@ -125,6 +125,18 @@ class SqliteBackend:
         """Somebody else was writing."""
         return sqlite_transient(error)
 
+    def batches(self, connection: Connection, sql: str, values: Sequence[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """SQLite makes rows when it is asked for them."""
+        raw = connection.connection.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        with closing(raw.execute(sql, values)) as cursor:
+            while rows := cursor.fetchmany(size):
+                yield rows
+
+    def size_bytes(self, _connection: Connection) -> int:
+        """The file and its WAL."""
+        return _size(self.path) + _size(self._wal)
+
     def describe(self, connection: Connection) -> Engineering:
         """For `info`; reads the whole file once."""
         return Engineering(
@@ -166,6 +178,10 @@ class SqliteWriter:
         self._connection = connection
         self._wal = wal
         self._lock = lock
+        self._size_then = 0
+        """Of the WAL, at the last checkpoint. After one it is written over and keeps its size, so that alone says little."""
+        self._written = 0
+        """Since then, about."""
 
     def begin(self) -> None:
         """With the write lock, so that waiting happens here and nowhere else."""
@@ -183,16 +199,19 @@ class SqliteWriter:
         """On disk when this returns."""
         self._connection.execute("COMMIT")
 
-    def settle(self) -> None:
-        """Checkpoint once the WAL has grown, unless another process is at it."""
+    def settle(self, written: int) -> None:
+        """Checkpoint once much is in the WAL, unless another process is at it."""
         size = _size(self._wal)
-        if size < CHECKPOINT_BYTES:
+        self._written += written
+        new = max(self._written, size - self._size_then)
+        if size < CHECKPOINT_BYTES or (new < CHECKPOINT_BYTES and size < TRUNCATE_BYTES):
             return
         with locked(self._lock) as mine:
             if mine and size < TRUNCATE_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             elif mine:
                 self._truncate()
+        self._size_then, self._written = _size(self._wal), 0
 
     def _truncate(self) -> None:
         """Waits for readers, so it is given little time: the journal must go on."""

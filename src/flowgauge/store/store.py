@@ -16,8 +16,8 @@ from flowgauge.model.redaction import Redact, redactor, secrets_of
 from flowgauge.store.address import Address, SqliteAddress, read_address
 from flowgauge.store.answers import Answers
 from flowgauge.store.backend import Backend
-from flowgauge.store.benches import Benches
-from flowgauge.store.benchmarks import Benchmarks
+from flowgauge.store.baselines import Baselines
+from flowgauge.store.columns import Columns
 from flowgauge.store.database import Database
 from flowgauge.store.examples import Examples
 from flowgauge.store.journal import Journal
@@ -25,13 +25,18 @@ from flowgauge.store.maintenance import Maintenance
 from flowgauge.store.owners import Owners
 from flowgauge.store.plays import Plays
 from flowgauge.store.pruning import Pruning
+from flowgauge.store.recorded import Recorded
 from flowgauge.store.rows import RowEncoder
+from flowgauge.store.schedules import Schedules
 from flowgauge.store.sqlite import SqliteBackend
+from flowgauge.store.tokens import Tokens
 from flowgauge.store.trials import Trials
 from flowgauge.store.workflows import Workflows
 
 
-class Store(Workflows, Examples, Plays, Owners, Benches, Trials, Benchmarks, Answers, Maintenance, Pruning):
+class Store(
+    Workflows, Examples, Plays, Owners, Recorded, Trials, Columns, Baselines, Answers, Tokens, Schedules, Maintenance, Pruning
+):  # fmt: skip
     """Everything that is kept. Close it, or use it as a context manager: closing writes what is queued."""
 
     def __init__(self, database: Database, redact: Redact) -> None:
@@ -50,7 +55,7 @@ class Store(Workflows, Examples, Plays, Owners, Benches, Trials, Benchmarks, Ans
 
     @property
     def journal(self) -> Journal:
-        """The one writer of plays, node runs and trials."""
+        """The one writer of plays, node runs, trials and events."""
         with self._making:
             return self._journal
 

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Table, select
@@ -29,6 +29,8 @@ FORMAT = 1
 LINE_BYTES = 512 << 20
 _BATCH_ROWS = 200
 _BATCH_BYTES = 8 << 20
+_LATER: Final[dict[str, tuple[int, dict[str, Any]]]] = {"benchmarks": (3, {"subject": "", "metrics": None})}
+"""Columns that a table was given later: since which schema, and what they are in an older export."""
 _Found = tuple[Table, dict[str, Any], int]
 """A row, its table, and how long its line was."""
 
@@ -59,6 +61,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     added: dict[str, int]
     kept: dict[str, int]
+    notes: tuple[str, ...] = ()
+    """Where the two stores were of two minds, and which was followed."""
 
 
 def write_export(database: Database, path: Path) -> Exported:
@@ -89,7 +93,7 @@ def read_export(database: Database, path: Path) -> Imported:
         merge = Merge(connection, database.backend)
         for table, rows in _batches(_rows(path)):
             merge.add(table, rows)
-    return Imported(added=merge.added, kept=merge.kept)
+    return Imported(added=merge.added, kept=merge.kept, notes=tuple(merge.notes))
 
 
 def _line(file: IO[bytes], value: object) -> None:
@@ -130,7 +134,7 @@ def _batches(rows: Iterator[_Found]) -> Iterator[tuple[Table, list[dict[str, Any
 def _rows(path: Path) -> Iterator[_Found]:
     """Every row of the file, checked. UsageError names the line that is damaged."""
     lines = _lines(path)
-    _check_header(path, next(lines, (1, b""))[1])
+    schema = _check_header(path, next(lines, (1, b""))[1])
     decoder = msgspec.json.Decoder(Footer | tuple[str, dict[str, Any]])
     tables = {table.name: table for table in PORTABLE}
     rows, footer = 0, None
@@ -145,16 +149,19 @@ def _rows(path: Path) -> Iterator[_Found]:
             footer = found
             continue
         rows += 1
-        yield *_row(tables, found, path, number), len(line)
+        yield *_row(tables, found, schema, path, number), len(line)
     if footer is None or footer.rows != rows:
         raise UsageError(f"{path} was cut short: it holds {rows} rows and not its end.", remedy="Export again; nothing was imported.")
 
 
-def _row(tables: dict[str, Table], found: tuple[str, dict[str, Any]], path: Path, number: int) -> tuple[Table, dict[str, Any]]:
+def _row(tables: dict[str, Table], found: tuple[str, dict[str, Any]], schema: int, path: Path, number: int) -> tuple[Table, dict[str, Any]]:
     name, row = found
     table = tables.get(name)
     if table is None:
         raise _damaged(path, number, f"no table {name!r} is known")
+    since, later = _LATER.get(name, (0, {}))
+    if schema < since:
+        row = later | row
     expected = {column.name for column in table.c} - {"seq"}
     if row.keys() != expected:
         raise _damaged(path, number, f"the columns of {name} differ: {', '.join(sorted(row.keys() ^ expected))}")
@@ -187,13 +194,15 @@ def _opened(path: Path) -> IO[bytes]:
     return file
 
 
-def _check_header(path: Path, line: bytes) -> None:
+def _check_header(path: Path, line: bytes) -> int:
+    """The schema that it was written by."""
     try:
         header = msgspec.json.decode(line, type=Header)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not an export of Flowgauge.", remedy="Make one with: flowgauge store export FILE.jsonl") from error
     if header.flowgauge_export > FORMAT or header.schema_version > newest():
         raise UsageError(f"{path} was written by a newer Flowgauge.", remedy="Run: pip install --upgrade flowgauge")
+    return header.schema_version
 
 
 def _damaged(path: Path, number: int, why: str) -> UsageError:

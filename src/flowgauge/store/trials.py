@@ -71,6 +71,11 @@ class Trials:
         """Every trial that has a result, good or bad."""
         return self._run_ids(trials.c.bench_uid == bench_uid)
 
+    def count_trials(self, bench_uid: str) -> int:
+        """How many have a result, good or bad."""
+        with self._database.reading() as connection:
+            return connection.scalar(select(func.count()).where(trials.c.bench_uid == bench_uid)) or 0
+
     def failed_run_ids(self, bench_uid: str, infrastructure_only: bool = True) -> set[str]:
         """Trials that failed for reasons that are not the target's; or all that did not succeed."""
         failed: ColumnElement[bool] = trials.c.failure_category.in_(sorted(INFRASTRUCTURE))

@@ -11,7 +11,7 @@ from flowgauge.model.ids import VERSION, WORKFLOW, new_sid
 from flowgauge.model.workflow import WorkflowRecord, WorkflowVersion
 from flowgauge.store.database import Database, now_ms
 from flowgauge.store.page import DEFAULT_LIMIT, Order, Page, fetch_page
-from flowgauge.store.removal import remove_benches
+from flowgauge.store.removal import hold_baselines, refuse_baselines, remove_benches
 from flowgauge.store.rows import RowEncoder
 from flowgauge.store.schema import benches, benchmarks, examples, node_runs, plays, workflow_versions, workflows
 
@@ -56,10 +56,15 @@ class Workflows:
         with self._database.reading() as connection:
             return _find(connection, name_or_sid)
 
-    def list_workflows(self, cursor: str | None = None, limit: int = DEFAULT_LIMIT) -> Page[WorkflowRecord]:
-        """By name."""
+    def list_workflows(self, cursor: str | None = None, limit: int = DEFAULT_LIMIT, *, containing: str = "") -> Page[WorkflowRecord]:
+        """By name. `containing`: only those with this text in their name or description, in small or capital letters."""
+        query = select(workflows)
+        if containing:
+            query = query.where(
+                or_(workflows.c.name.icontains(containing, autoescape=True), workflows.c.description.icontains(containing, autoescape=True))
+            )
         with self._database.reading() as connection:
-            return fetch_page(connection, select(workflows), Order("workflows", workflows.c.name), _record, cursor, limit)
+            return fetch_page(connection, query, Order("workflows", workflows.c.name), _record, cursor, limit)
 
     def get_version(self, ref: VersionRef, *, workflow: str | None = None) -> WorkflowVersion:
         """By sid, by the beginning of its hash (within `workflow`, where given), or by (workflow, number)."""
@@ -89,8 +94,12 @@ class Workflows:
             return _change(connection, version.workflow_sid, current_version_sid=version.sid)
 
     def delete_workflow(self, name_or_sid: str, *, force: bool = False) -> int:
-        """With its versions and examples. Refused while plays or benches name it, unless forced: then they go too. How many plays went."""
+        """With its versions and examples. Refused while plays or benches name it, unless forced: then they go too. How many plays went.
+
+        Conflict also where a baseline stands on one of its benches.
+        """
         with self._database.writing() as connection:
+            hold_baselines(self._database.backend, connection)
             record = _find(connection, name_or_sid, lock=True)
             versions = select(workflow_versions.c.sid).where(workflow_versions.c.workflow_sid == record.sid)
             of_it, uids = plays.c.workflow_sid == record.sid, select(benches.c.uid).where(benches.c.version_sid.in_(versions))
@@ -98,6 +107,8 @@ class Workflows:
             if (count or measured) and not force:
                 names = f"{count} plays and {measured} benches" if measured else f"{count} plays"
                 raise Conflict(f"The workflow {record.name} has {names}.", remedy="Delete it with all of them by --force.")
+            measurements = or_(benchmarks.c.bench_uid.in_(uids), benchmarks.c.workflow_sid == record.sid)
+            refuse_baselines(connection, f"The workflow {record.name}", measurements)
             remove_benches(connection, uids)
             connection.execute(delete(node_runs).where(node_runs.c.play_sid.in_(select(plays.c.sid).where(of_it))))
             connection.execute(delete(plays).where(of_it))

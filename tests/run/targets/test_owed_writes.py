@@ -9,46 +9,66 @@ import pytest
 from flowgauge.errors import Conflict, StoreFailure
 from flowgauge.run.targets.owed import Owed
 
-
-async def written() -> None:
-    await asyncio.sleep(0)
+FULL = StoreFailure("The disk is full.", remedy="Make room.")
 
 
-async def refused() -> None:
-    raise StoreFailure("The disk is full.", remedy="Make room.")
-
-
-async def taken_over() -> None:
-    raise Conflict("Another process has it.")
+def write(error: Exception | None = None) -> asyncio.Future[None]:
+    """One that is over."""
+    receipt: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    if error is None:
+        receipt.set_result(None)
+    else:
+        receipt.set_exception(error)
+    return receipt
 
 
 def test_closing_waits_for_every_write() -> None:
-    ended: list[int] = []
-
-    async def write(number: int) -> None:
+    async def scene() -> bool:
+        owed, last = Owed(), asyncio.get_running_loop().create_future()
+        owed.add([write(), write()])
+        owed.add([last])
+        closing = asyncio.create_task(owed.close())
         await asyncio.sleep(0)
-        ended.append(number)
+        early = closing.done()
+        last.set_result(None)
+        await closing
+        return early
 
-    async def scene() -> None:
-        owed = Owed()
-        owed.add([write(1), write(2)])
-        owed.add([write(3)])
-        await owed.close()
-
-    asyncio.run(scene())
-    assert ended == [1, 2, 3]
+    assert asyncio.run(scene()) is False
 
 
 def test_a_write_that_failed_is_told_to_the_next_trial_and_at_the_end() -> None:
     async def scene() -> None:
         owed = Owed()
         owed.check()
-        owed.add([refused(), written()])
-        await asyncio.sleep(0.01)
-        with pytest.raises(StoreFailure, match="disk is full"):
-            owed.check()
+        owed.add([write(FULL), write()])
+        for _ in range(2):
+            with pytest.raises(StoreFailure, match="disk is full"):
+                owed.check()
         with pytest.raises(StoreFailure, match="disk is full"):
             await owed.close()
+
+    asyncio.run(scene())
+
+
+def test_a_write_that_fails_while_it_is_waited_for_at_the_end_is_told() -> None:
+    async def scene() -> None:
+        owed, late = Owed(), asyncio.get_running_loop().create_future()
+        owed.add([late])
+        asyncio.get_running_loop().call_soon(late.set_exception, FULL)
+        with pytest.raises(StoreFailure, match="disk is full"):
+            await owed.close()
+
+    asyncio.run(scene())
+
+
+def test_a_write_that_is_under_way_holds_no_trial_up() -> None:
+    async def scene() -> None:
+        owed, under_way = Owed(), asyncio.get_running_loop().create_future()
+        owed.add([under_way])
+        owed.check()
+        under_way.set_result(None)
+        await owed.close()
 
     asyncio.run(scene())
 
@@ -56,7 +76,9 @@ def test_a_write_that_failed_is_told_to_the_next_trial_and_at_the_end() -> None:
 def test_a_play_that_another_process_took_over_is_no_failure_of_the_store() -> None:
     async def scene() -> None:
         owed = Owed()
-        owed.add([taken_over(), written()])
+        owed.add([write(Conflict("Another process has it.")), write()])
+        owed.check()
+        owed.add([write(Conflict("Another process has it."))])
         await owed.close()
 
     asyncio.run(scene())

@@ -50,14 +50,10 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
     def cost_usd(self, reply: Reply) -> float:
         """Cached and written tokens are part of the prompt's and have their own price."""
-        asked = reply.tokens_prompt
-        fresh = max(0, asked - reply.tokens_cached - reply.tokens_cache_written)
-        millionths = (
-            fresh * _at(self.prompt, asked)
-            + reply.tokens_cached * _at(self.cached, asked)
-            + reply.tokens_cache_written * _at(self.cache_written, asked)
-            + reply.tokens_completion * _at(self.completion, asked)
-        )
+        asked, cached, written = reply.tokens_prompt, reply.tokens_cached, reply.tokens_cache_written
+        millionths = max(0, asked - cached - written) * _at(self.prompt, asked) + reply.tokens_completion * _at(self.completion, asked)
+        if cached or written:
+            millionths += cached * _at(self.cached, asked) + written * _at(self.cache_written, asked)
         return millionths / 1e6 + self.request
 
 

@@ -12,6 +12,7 @@ number. A file without a seal is whole as far as it goes.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,11 @@ def scan(path: Path) -> Contents:
             return _Scan(path).run(iter(file))
     except OSError as error:
         raise BadFile(str(path), [Problem(0, "", f"The recording cannot be read: {error.strerror}.", "Check the path.")]) from error
+
+
+def scan_bytes(content: bytes, name: str) -> Contents:
+    """The same for a recording that is in no file of its own."""
+    return _Scan(Path(name)).run(iter(io.BytesIO(content)))
 
 
 class _Scan:

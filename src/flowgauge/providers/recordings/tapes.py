@@ -23,7 +23,7 @@ import msgspec
 from flowgauge._version import __version__
 from flowgauge.errors import Conflict, Failed, UsageError
 from flowgauge.model.play import Failure
-from flowgauge.model.redaction import Redact, redactor, secrets_of
+from flowgauge.model.redaction import Redact, cleaned, redactor, secrets_of
 from flowgauge.model.workflow import Json
 from flowgauge.providers.recordings.file import FORMAT, VERSION, Header, Line, Place, Seal, read_line, scan
 from flowgauge.providers.recordings.search import nearest
@@ -41,6 +41,8 @@ def key_of(kind: str, request: Json, *, redact: Redact | None = None) -> str:
 class Live:
     """Lets every exchange through."""
 
+    live = True
+
     async def exchange(self, kind: str, request: Json, perform: Perform[Answer], answer: type[Answer]) -> Answer:  # noqa: ARG002
         """Perform it."""
         return await perform()
@@ -52,6 +54,8 @@ class Recorder:
     A line is written whole, in one piece, as soon as the exchange is over: a
     crash of this process loses none that was over, a crash of the machine the last ones.
     """
+
+    live = False
 
     def __init__(self, path: str | Path, *, redact: Redact | None = None, append: bool = False) -> None:
         self.path = Path(path)
@@ -72,7 +76,7 @@ class Recorder:
             result = await perform()
         except BaseException as error:
             duration_ms = (time.perf_counter() - started) * 1000
-            failure = msgspec.convert(_clean(msgspec.to_builtins(_failure(error, duration_ms)), self._redact), Failure)
+            failure = msgspec.convert(cleaned(msgspec.to_builtins(_failure(error, duration_ms)), self._redact), Failure)
             self._write(Line(kind=kind, key=key, turn=turn, request=msgspec.Raw(canonical), failure=failure, duration_ms=duration_ms))
             raise
         duration_ms = (time.perf_counter() - started) * 1000
@@ -145,6 +149,8 @@ class Recorder:
 class Replayer:
     """Answers from a recording. Holds only the places of its exchanges in memory."""
 
+    live = False
+
     def __init__(self, path: str | Path, *, redact: Redact | None = None) -> None:
         self.path = Path(path)
         self._redact = redact or _environment_redactor()
@@ -212,18 +218,7 @@ def _canonical(value: Any, redact: Redact | None) -> bytes:
     encoded = _encode(value)
     if redact is None or redact(text := encoded.decode()) == text:
         return encoded
-    return _encode(_clean(msgspec.json.decode(encoded), redact))
-
-
-def _clean(value: Json, redact: Redact) -> Json:
-    """In texts only: a number that looks like a secret would break the JSON that it stands in."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_clean(item, redact) for item in value]
-    if isinstance(value, dict):
-        return {redact(key): _clean(item, redact) for key, item in value.items()}
-    return value
+    return _encode(cleaned(msgspec.json.decode(encoded), redact))
 
 
 def _failure(error: BaseException, duration_ms: float) -> Failure:

@@ -39,6 +39,7 @@ _NO_MAX_TOKENS: Final = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 """Reasoning models: they refuse max_tokens, which would not count what they think."""
 
 _encode: Final = msgspec.json.Encoder().encode
+_UNTOLD: Final = Usage()
 
 
 class OpenAIChat:
@@ -55,7 +56,7 @@ class OpenAIChat:
         if request.stream:
             return await self._stream(call, on_text)
         received = await self._wire.post(call)
-        return msgspec.structs.replace(_whole(to.caller, received.body), late_ms=received.late_ms)
+        return _whole(to.caller, received.body, received.late_ms)
 
     async def close(self) -> None:
         """The wire is the gateway's: it closes it."""
@@ -120,7 +121,7 @@ def _image(image: Image) -> dict[str, Json]:
     return {"type": "image_url", "image_url": {"url": image.url or f"data:{image.media_type};base64,{image.data}"}}
 
 
-def _whole(caller: Caller, body: bytes) -> Reply:
+def _whole(caller: Caller, body: bytes, late_ms: float) -> Reply:
     try:
         answer = ANSWER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -131,14 +132,16 @@ def _whole(caller: Caller, body: bytes) -> Reply:
         raise http_failures.malformed(caller, "it has no choices", body)
     choice = answer.choices[0]
     said = choice.message
-    reply = _reply(answer.model, said.text or said.refusal or "", choice.finish_reason, answer.usage)
+    reply = _reply(answer.model, said.text or said.refusal or "", choice.finish_reason, answer.usage, late_ms=late_ms)
     if said.refusal:
         reply = msgspec.structs.replace(reply, finish="content_filter")
     return _with_tools(caller, reply, said.tool_calls) if said.tool_calls else reply
 
 
-def _reply(model: str | None, text: str, finish: str | None, usage: Usage | None, first_token_ms: float | None = None) -> Reply:
-    used = usage or Usage()
+def _reply(
+    model: str | None, text: str, finish: str | None, usage: Usage | None, first_token_ms: float | None = None, *, late_ms: float = 0.0
+) -> Reply:
+    used = usage or _UNTOLD
     return Reply(
         text=text,
         finish=FINISHES.get(finish, "other"),
@@ -148,6 +151,7 @@ def _reply(model: str | None, text: str, finish: str | None, usage: Usage | None
         tokens_cached=used.cached,
         cost_usd=used.cost,
         first_token_ms=first_token_ms,
+        late_ms=late_ms,
     )
 
 

@@ -1,8 +1,9 @@
-"""HTTP for all wire dialects: one session, kept-alive connections, bytes in and bytes out.
+"""HTTP for all wire dialects: kept-alive connections, bytes in and bytes out.
 
 In: a URL, headers and a body. Out: the body of a 200, or the data of its server-sent
 events as they come. Everything else is errors.Failed. It follows no redirect (a key
-must not travel on), keeps no cookie and retries nothing.
+must not travel on), keeps no cookie and retries nothing. Streams and what goes through
+a proxy are aiohttp's; answers that come whole are read by ourselves.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from flowgauge._version import __version__
 from flowgauge.providers.wire import http_failures
 from flowgauge.providers.wire.arrival import StampingConnector, received_at
+from flowgauge.providers.wire.connections import KEEP_ALIVE_S, Connections, CutOff, Place
+from flowgauge.providers.wire.http_answer import ACCEPTED_ENCODINGS, BadAnswer
 from flowgauge.providers.wire.http_failures import Caller
 from flowgauge.providers.wire.turns import Turns
 
 TIMEOUT_S: Final = 600.0
-KEEP_ALIVE_S: Final = 20.0
 LONGEST_EVENT: Final = 32 * 2**20
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -45,15 +48,44 @@ class Received(NamedTuple):
     late_ms: float
 
 
+class Route(NamedTuple):
+    """How an address is reached."""
+
+    url: URL
+    proxy: str | None
+    place: Place | None
+    """None: by aiohttp."""
+    head: bytes
+    """The part of a request's head that is always the same."""
+
+
 class Wire:
-    """The shared session. Opened by the first call, in that call's event loop."""
+    """All connections. Opened by the first call, in that call's event loop."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._turns = Turns()
+        self._connections = Connections(self._turns)
 
     async def post(self, call: Call) -> Received:
         """The body of a 200."""
+        route = _route(call.url)
+        if route.place is None:
+            return await self._post_by_aiohttp(call)
+        try:
+            answered = await self._connections.post(route.place, _head(route, call), call.body, call.timeout_s)
+        except BadAnswer as error:
+            raise http_failures.malformed(call.caller, str(error), b"") from error
+        except CutOff as error:
+            raise http_failures.cut_off(call.caller, str(error)) from error
+        except OSError as error:
+            raise http_failures.of_exception(call.caller, error, call.timeout_s) from error
+        answer = answered.answer
+        if answer.status != 200:
+            raise http_failures.of_status(call.caller, answer.status, answer.headers(), answer.body)
+        return Received(answer.body, (time.perf_counter() - answered.received_s) * 1000)
+
+    async def _post_by_aiohttp(self, call: Call) -> Received:
         try:
             async with self._send(call) as response:
                 body = await response.read()
@@ -82,14 +114,15 @@ class Wire:
 
     async def close(self) -> None:
         """Let go of all connections."""
+        await self._connections.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     def _send(self, call: Call) -> aiohttp.client._RequestContextManager:
         session = self._session or self._open()
-        url, proxy = _route(call.url)
-        return session.post(url, data=call.body, headers=call.headers, timeout=_timeout(call.timeout_s), allow_redirects=False, proxy=proxy)
+        route, timeout = _route(call.url), _timeout(call.timeout_s)
+        return session.post(route.url, data=call.body, headers=call.headers, timeout=timeout, allow_redirects=False, proxy=route.proxy)
 
     def _open(self) -> aiohttp.ClientSession:
         connector = StampingConnector(keepalive_timeout_s=KEEP_ALIVE_S)
@@ -129,9 +162,24 @@ def _timeout(seconds: float) -> aiohttp.ClientTimeout:
 
 
 @lru_cache(maxsize=256)
-def _route(address: str) -> tuple[URL, str | None]:
-    """The parsed address and the proxy that the environment names for it (asking aiohttp each time would cost more)."""
+def _route(address: str) -> Route:
+    """The parsed address, and the proxy that the environment names for it."""
     url = URL(address)
-    if not url.host or urllib.request.proxy_bypass(url.host):
-        return url, None
-    return url, urllib.request.getproxies().get(url.scheme)
+    bypass = not url.host or urllib.request.proxy_bypass(url.host)
+    proxy = None if bypass else urllib.request.getproxies().get(url.scheme)
+    if proxy or not url.raw_host or not url.port or url.user:
+        return Route(url, proxy, None, b"")
+    lines = (
+        f"POST {url.raw_path_qs} HTTP/1.1",
+        f"Host: {url.host_port_subcomponent}",
+        "Accept: */*",
+        f"Accept-Encoding: {ACCEPTED_ENCODINGS}",
+        f"User-Agent: flowgauge/{__version__}",
+    )
+    return Route(url, None, Place(url.raw_host, url.port, url.scheme == "https"), "\r\n".join(lines).encode())
+
+
+def _head(route: Route, call: Call) -> bytes:
+    """With the headers of this call; the key is never kept."""
+    own = "".join(f"\r\n{name}: {value}" for name, value in call.headers.items())
+    return b"%b%b\r\nContent-Length: %d\r\n\r\n" % (route.head, own.encode("latin-1"), len(call.body))

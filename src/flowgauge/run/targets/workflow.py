@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ import msgspec
 from flowgauge.errors import BadInputs
 from flowgauge.model.bench import Answer, Bench, Case, Configuration, PlannedTrial, TrialStatus
 from flowgauge.model.ids import PLAY
-from flowgauge.model.play import FINISHED, NodeRun, Play, PlayEvent, PlayStatus
+from flowgauge.model.play import FINISHED, NodeRun, Play, PlayStatus
 from flowgauge.model.ports import Clock
 from flowgauge.model.workflow import Json, Workflow
 from flowgauge.nodes.branch import BranchNode
@@ -30,6 +31,10 @@ from flowgauge.run.targets.own_time import Ended, own_time
 StoredPlay = Callable[[str], "tuple[Play, Sequence[NodeRun]] | None"]
 """What the store has of a play; called in a thread."""
 _STATUS: dict[PlayStatus, TrialStatus] = {"success": "success", "timeout": "timeout"}
+_ANSWERED = FINISHED - {"cancelled"}
+"""A play that was cancelled before its trial had a result is run on, like one that was cut off."""
+_CHANCE_DIGITS = 16
+_OF_TRIAL = re.compile(rf"{PLAY}_([0-9a-f]{{11}})[0-9a-f]{{{_CHANCE_DIGITS}}}")
 LATE_S = 5.0
 """The engine holds to the time limit itself; this much later it is cut off all the same."""
 
@@ -87,12 +92,12 @@ class WorkflowTarget:
         graph, configured = self._ready[configuration.name]
         sid = play_sid(services.bench_uid, services.created_at, planned.run_id, services.generation)
         stored = await asyncio.to_thread(services.stored_play, sid) if services.stored_play is not None else None
-        if stored is not None and stored[0].status in FINISHED:
+        if stored is not None and stored[0].status in _ANSWERED:
             return _answer(stored[0], [_as_stored(run) for run in stored[1]], repeated=0)
         before = stored[1] if stored is not None else ()
         play = self._play(sid, configured, checked_inputs(graph.workflow, case.inputs), stored[0] if stored is not None else None)
         watch = _Watch(services.clock)
-        finished = await services.engine.play(graph, play, workflows=configured.workflows, before=before, listener=watch, later=self._later)
+        finished = await services.engine.play(graph, play, workflows=configured.workflows, before=before, on_run=watch, later=self._later)
         attempts = [*map(_as_stored, before), *watch.ended]
         return _answer(finished, attempts, repeated=_called_again(graph, before, watch.ended) if stored is not None else 0)
 
@@ -118,8 +123,14 @@ class WorkflowTarget:
 
 def play_sid(bench_uid: str, created_at: int, run_id: str, generation: str = "") -> str:
     """The sid of a trial's play: the bench's moment, then a hash of which trial it is."""
-    which = hashlib.blake2b(f"{bench_uid}/{run_id}/{generation}".encode(), digest_size=8).hexdigest()
+    which = hashlib.blake2b(f"{bench_uid}/{run_id}/{generation}".encode(), digest_size=_CHANCE_DIGITS // 2).hexdigest()
     return f"{PLAY}_{created_at:011x}{which}"
+
+
+def moment_of_bench(sid: str) -> int | None:
+    """When the bench of a trial's play was created; None for a play that is no trial's, whose sid is shorter."""
+    found = _OF_TRIAL.fullmatch(sid)
+    return int(found[1], 16) if found else None
 
 
 def _ready(item: Configured, timeout_s: float | None) -> tuple[Graph, Configured]:
@@ -151,9 +162,8 @@ class _Watch:
         self._offset_ms = clock.now_ms() - clock.tick_ms()
         self.ended: list[Ended] = []
 
-    def __call__(self, event: PlayEvent) -> None:
-        if event.run is not None:
-            self.ended.append(Ended(event.run, self._offset_ms + self._clock.tick_ms()))
+    def __call__(self, run: NodeRun) -> None:
+        self.ended.append(Ended(run, self._offset_ms + self._clock.tick_ms()))
 
 
 def _as_stored(run: NodeRun) -> Ended:

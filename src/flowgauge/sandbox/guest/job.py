@@ -33,17 +33,17 @@ def answer(request: dict[str, Any], state: State) -> bytes:
     text = "null"
     memory_mb = request["memory_mb"]
     try:
-        _limit_memory(state, memory_mb)
+        limit_memory(state, memory_mb)
         value = _call(request)
         state.restore_builtins()
         text = to_json(value)
     except BaseException as error:  # noqa: BLE001  (sys.exit and KeyboardInterrupt are the code's own doing, too)
         state.restore_builtins()
-        _limit_memory(state, 0)
+        limit_memory(state, 0)
         fields |= _described(error, request["code"], memory_mb)
     if os.getpid() != state.pid:
         os._exit(0)  # a fork that the code let run on: its parent answers
-    _limit_memory(state, 0)
+    limit_memory(state, 0)
     fields["retire"] = _restored(state) or ("it ran out of memory" if fields.get("failure") == "killed" else "")
     return f'{json.dumps(fields)[:-1]},"value":{text}}}'.encode()
 
@@ -65,7 +65,7 @@ def _restored(state: State) -> str:
         return f"it could not be put back: {type(error).__name__}: {error}"
 
 
-def _limit_memory(state: State, memory_mb: int) -> None:
+def limit_memory(state: State, memory_mb: int) -> None:
     """Private writable memory beyond what the worker has now; 0 lifts the limit."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     soft = state.data_pages() * _PAGE_BYTES + (memory_mb << 20) if memory_mb else hard

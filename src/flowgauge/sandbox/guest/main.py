@@ -26,29 +26,30 @@ def main(folder: str, channel: int) -> None:
     sys.path.remove(folder)
     os.set_inheritable(channel, False)
     faulthandler.enable(2)
-    frames = _frames(channel)
-    settings = json.loads(next(frames))
+    incoming = frames(channel)
+    settings = json.loads(next(incoming))
     for name in [name for name in sys.modules if name.split(".")[0] == __package__]:
         del sys.modules[name]
     try:
         ready = confine(settings)
         state = State(settings["scratch"])
     except Exception as error:  # noqa: BLE001  (whatever it is, the parent must hear of it)
-        _send(channel, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
+        send(channel, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
         os._exit(0)
     gc.freeze()
-    _send(channel, json.dumps(ready).encode())
-    _serve(channel, frames, state)
+    send(channel, json.dumps(ready).encode())
+    _serve(channel, incoming, state)
 
 
-def _serve(channel: int, frames: Iterator[bytes], state: State) -> None:
-    for frame in frames:
+def _serve(channel: int, incoming: Iterator[bytes], state: State) -> None:
+    for frame in incoming:
         request: dict[str, Any] = json.loads(frame)
-        _send(channel, answer(request, state))
+        send(channel, answer(request, state))
     os._exit(0)
 
 
-def _frames(channel: int) -> Iterator[bytes]:
+def frames(channel: int) -> Iterator[bytes]:
+    """What the parent sends, until it hangs up."""
     kept = bytearray()
     while True:
         while len(kept) < _PREFIX_BYTES or len(kept) < _PREFIX_BYTES + int.from_bytes(kept[:_PREFIX_BYTES]):
@@ -62,7 +63,8 @@ def _frames(channel: int) -> Iterator[bytes]:
         yield frame
 
 
-def _send(channel: int, body: bytes) -> None:
+def send(channel: int, body: bytes) -> None:
+    """One frame back."""
     left = memoryview(len(body).to_bytes(_PREFIX_BYTES) + body)
     while left:
         left = left[os.write(channel, left) :]

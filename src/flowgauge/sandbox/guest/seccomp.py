@@ -17,10 +17,10 @@ from . import kernel
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NUMBERS = {
-    "x86_64": {"socket": 41, "socketpair": 53, "setsid": 112, "setpgid": 109, "prlimit64": 302, "io_uring_setup": 425,
+    "x86_64": {"seccomp": 317, "socket": 41, "socketpair": 53, "setsid": 112, "setpgid": 109, "prlimit64": 302, "io_uring_setup": 425,
                "add_key": 248, "request_key": 249, "keyctl": 250, "clone": 56, "clone3": 435, "unshare": 272, "setns": 308,
                "chroot": 161},
-    "aarch64": {"socket": 198, "socketpair": 199, "setsid": 157, "setpgid": 154, "prlimit64": 261, "io_uring_setup": 425,
+    "aarch64": {"seccomp": 277, "socket": 198, "socketpair": 199, "setsid": 157, "setpgid": 154, "prlimit64": 261, "io_uring_setup": 425,
                 "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "clone3": 435, "unshare": 97, "setns": 268,
                 "chroot": 51},
 }  # fmt: skip
@@ -37,6 +37,7 @@ _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _NUMBER_AT, _ARCH_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
 _X32_BIT = 0x40000000
 _MODE_FILTER = 2
+_SET_FILTER, _ON_ALL_THREADS = 1, 1
 _INTERNET_FAMILIES = (2, 10, 16)
 """AF_INET, AF_INET6, and AF_NETLINK, by which name resolution asks for the machine's addresses."""
 _SOCK_TYPE_MASK, _SOCK_DGRAM, _SOCK_RAW = 0xF, 2, 3
@@ -74,12 +75,39 @@ def install(*, network: bool) -> bool:
     return True
 
 
+def cut_network() -> bool:
+    """No socket of any family from now on, in any thread or child; all else stays. False where machine or kernel cannot."""
+    if not supported():
+        return False
+    machine = os.uname().machine
+    program = build_offline(machine)
+    statements = (_Statement * len(program))(*(_Statement(*instruction) for instruction in program))
+    try:
+        kernel.prctl(kernel.SET_NO_NEW_PRIVS)
+        unreached = kernel.syscall(
+            _NUMBERS[machine]["seccomp"], _SET_FILTER, _ON_ALL_THREADS, ctypes.byref(_Program(len(program), statements))
+        )
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOSYS):
+            return False
+        raise
+    return unreached == 0
+
+
+def build_offline(machine: str) -> list[Instruction]:
+    """The program of `cut_network`. UNIX sockets are refused, too: behind them listen proxies and daemons."""
+    numbers = _NUMBERS[machine]
+    program = _only(machine)
+    program += _on(numbers["io_uring_setup"], [_deny(errno.ENOSYS)])
+    program += _on(numbers["socket"], [_deny(errno.EACCES)])
+    program += _on(numbers["socketpair"], _NO_DATAGRAMS)
+    return [*program, _allow()]
+
+
 def build(machine: str, *, network: bool) -> list[Instruction]:
     """The filter's program; anything that is not named in it is allowed."""
     numbers = _NUMBERS[machine]
-    program = [_load(_ARCH_AT), (_JUMP_EQUAL, 1, 0, _AUDIT_ARCH[machine]), _deny(errno.EPERM), _load(_NUMBER_AT)]
-    if machine == "x86_64":
-        program += [(_JUMP_AT_LEAST, 0, 1, _X32_BIT), _deny(errno.EPERM)]
+    program = _only(machine)
     for name, answer in _ALWAYS.items():
         program += _on(numbers[name], [_deny(answer)])
     program += _on(numbers["prlimit64"], [_load(_FIRST_ARGUMENT_AT), (_JUMP_EQUAL, 1, 0, 0), _deny(errno.EPERM), _allow()])
@@ -87,6 +115,12 @@ def build(machine: str, *, network: bool) -> list[Instruction]:
     program += _on(numbers["socket"], _INTERNET_ONLY if network else [_deny(errno.EACCES)])
     program += _on(numbers["socketpair"], _NO_DATAGRAMS)
     return [*program, _allow()]
+
+
+def _only(machine: str) -> list[Instruction]:
+    """Calls of this machine's own kind, by whose numbers the rest is written; then the number of the call."""
+    program = [_load(_ARCH_AT), (_JUMP_EQUAL, 1, 0, _AUDIT_ARCH[machine]), _deny(errno.EPERM), _load(_NUMBER_AT)]
+    return [*program, (_JUMP_AT_LEAST, 0, 1, _X32_BIT), _deny(errno.EPERM)] if machine == "x86_64" else program
 
 
 def _on(number: int, body: list[Instruction]) -> list[Instruction]:

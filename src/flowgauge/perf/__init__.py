@@ -1,0 +1,1 @@
+"""Episodes: agents and workflows on tasks, again and again, in worker processes; their run artifacts and what they say together."""

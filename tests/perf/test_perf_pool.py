@@ -234,7 +234,7 @@ def test_one_that_does_not_end_is_killed_at_its_time(tmp_path: Path, agent: str)
 
 
 def test_memory_of_what_an_agent_starts_counts_as_its_own(tmp_path: Path) -> None:
-    found = one_of(tmp_path, "leaks_in_children", ", allow: {processes: true}")
+    found = one_of(tmp_path, "leaks_in_children", ", allow: {processes: true}", timeout_s=60.0)
     assert (found.termination_reason, found.failure_type) == ("memory_limit", "sandbox_violation")
 
 

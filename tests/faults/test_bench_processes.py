@@ -16,14 +16,14 @@ from tests.bench.program import ASK, bench_file, questions, started
 from flowgauge.report.bench_json import BenchReport
 from flowgauge.store import open_store
 
-SLOW = {"extra": {"mock": {"latency_ms": 30, "answer": "yes"}}}
+SLOW = {"extra": {"mock": {"latency_ms": 120, "answer": "yes"}}}
 COMMAND = ("bench", "ask.yaml", "--configs", "configs.yaml", "--db", "store.db", "--json")
 TRIALS = 80
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A workflow and a bench of 80 trials of 30 ms."""
+    """A workflow and a bench of 80 trials of 120 ms, long enough to be killed in the middle."""
     (tmp_path / "ask.yaml").write_text(ASK)
     bench_file(tmp_path, config=SLOW, state_variants=questions(20), runs=2, max_concurrent_runs=4)
     return tmp_path

@@ -1,0 +1,1 @@
+"""The adapters that come with Flowgauge: one file and one row of `table.py` each."""

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.registry.repositories import make_repository
+
+from flowgauge.cli.root import cli
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLOWGAUGE_DATA", str(tmp_path / "data"))
+
+
+def call(*arguments: str, answer: str = "") -> Result:
+    return CliRunner().invoke(cli, arguments, input=answer, standalone_mode=False)
+
+
+def capture(version: str, flush_rate: float) -> Result:
+    Path("health.json").write_text(json.dumps({"flush_rate": flush_rate}), encoding="utf-8")
+    Path("registry.yaml").write_text("adapters:\n  world_model: {source: health.json}\n", encoding="utf-8")
+    return call("snapshot", "capture", version, "--settings", "registry.yaml", "--git-sha", "abc", "--json")
+
+
+def test_a_version_is_captured_listed_shown_compared_and_checked() -> None:
+    made = capture("v1", 0.8)
+    assert (made.return_value, json.loads(made.stdout)["metrics"]["flush_rate"]["value"]) == (0, 0.8)
+    assert Path("data/benchmarks/v1.json").is_file()
+    capture("v2", 0.76)
+    capture("v3", 0.7)
+    assert [each["version"] for each in json.loads(call("snapshot", "list", "--json").stdout)["snapshots"]] == ["v1", "v2", "v3"]
+    assert "flush_rate" in call("snapshot", "show", "v1").stdout
+    assert "regressed" in call("snapshot", "compare", "v1", "v3").stdout
+    codes = [call("upgrade-check", *versions).return_value for versions in (("v1", "v2"), ("v1", "v3"), ("v3", "v4"), ("v0", "v1"))]
+    assert codes == [0, 1, 3, 0]
+    assert call("upgrade-check", "v0", "v1", "--strict").return_value == 3
+
+
+def test_a_capture_that_measures_nothing_is_not_measured() -> None:
+    assert call("snapshot", "capture", "v1").return_value == 3
+
+
+def test_adapters_are_listed_with_what_they_miss() -> None:
+    listed = {each["name"]: each for each in json.loads(call("registry", "list", "--json").stdout)["adapters"]}
+    assert "no source is named" in listed["world_model"]["missing"]
+    assert listed["quantiphy"]["tier"] == "heavy"
+
+
+def test_an_install_asks_first_and_shows_what_will_run(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repository")
+    done = call("registry", "install", str(repository), "--name", "mine", answer="n\n")
+    assert "nobody agreed" in str(done.exception)
+    assert "pip install" in done.output
+    assert not (tmp_path / "data" / "adapters" / "mine").exists()

@@ -190,3 +190,10 @@ def test_without_numpy_very_many_samples_have_the_same_verdict(cases: int, monke
     assert slow.interval is not None
     assert fast.interval is not None
     assert (slow.interval.low, slow.interval.high) == pytest.approx((fast.interval.low, fast.interval.high))
+
+
+def test_a_variance_that_rounding_makes_negative_is_none() -> None:
+    candidate = samples({"b": [1 / 7, 1 / 7, 1 / 7, 360 / 7], "c": [1 / 7]})
+    baseline = samples({"b": [1 / 7, 1 / 7, 83 / 7, 278 / 7], "c": [1 / 7]})
+    for factor in (1.0, 1.5):
+        assert one(changed(candidate, factor), baseline, 0.05).verdict == "inconclusive"

@@ -65,7 +65,8 @@ class MeanRatio:
         """The standard error of the ratio."""
         if self.ratio is None:
             return None
-        return math.sqrt(max(form.variance(self.ratio) for form in self._forms)) / self._second
+        # A variance of next to nothing may come out below zero by rounding.
+        return math.sqrt(max(0.0, *(form.variance(self.ratio) for form in self._forms))) / self._second
 
     def apart(self, one: float, other: float) -> float:
         """How far two ratios lie apart, on the scale of the error."""

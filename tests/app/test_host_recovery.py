@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import msgspec
@@ -15,11 +16,14 @@ from flowgauge.app.recovery import MOST_TIMES
 from flowgauge.app.workflows import Saved, save_workflow
 from flowgauge.app.workspace import open_workspace
 from flowgauge.define.workflow import parse_workflow_text
+from flowgauge.errors import StoreFailure
 from flowgauge.model.ids import PLAY, new_sid
 from flowgauge.model.play import NodeRun, Play
 from flowgauge.plan.order import expand
 from flowgauge.run.targets.workflow import play_sid
 from flowgauge.store import open_store
+from flowgauge.store.group import Group
+from flowgauge.store.journal import GroupWriter
 from flowgauge.store.store import Store
 
 GONE = "ow_gone"
@@ -238,27 +242,65 @@ def test_a_host_that_stops_lets_plays_end_within_the_grace(tmp_path: Any) -> Non
         assert store.get_play(sid).status == "success"
 
 
-def test_a_host_lets_go_of_what_another_has_taken(store_url: str) -> None:
+def test_a_host_lets_go_of_what_another_has_taken_and_of_nothing_else(store_url: str) -> None:
     """As after a long sleep of its machine, in which its lease was over."""
 
     async def work(host: Host) -> None:
         flow = (await saved(host, latency_ms=60_000))["sid"]
         sids = [(await host.call("play_start", {"workflow_sid": flow, "input_data": {"topic": "x"}}))["sid"] for _ in range(2)]
-        bench_id = (await host.call("benchmark_start", {"workflow_sid": flow, "configs": {"cases": CASES}}))["bench_id"]
-        record = host.store.get_bench(bench_id)
+        taken, kept = [
+            (await host.call("benchmark_start", {"workflow_sid": flow, "configs": {"cases": CASES}}))["bench_id"] for _ in range(2)
+        ]
+        uid = host.store.get_bench(taken).uid
         stolen = msgspec.structs.replace(host.store.get_play(sids[0]), owner_sid="ow_other")
         host.store.journal.play_started(stolen).wait()
-        host.store.finish_bench(record.uid, "interrupted")
+        host.store.finish_bench(uid, "interrupted")
+        host.store.claim_bench(uid, "ow_other")
         await host.recovery.let_lost_go()
-        while host.running().plays > 1 or host.running().benches:
+        while host.running().plays > 1 or host.running().benches > 1:
             await asyncio.sleep(0.01)
-        assert host.plays.under_way() == {sids[1]}
-        stored = host.store.get_play(sids[0])
-        assert (stored.owner_sid, stored.status) == ("ow_other", "running")
-        assert host.store.get_bench(bench_id).status == "interrupted"
-        await host.cancel_play(sids[1])
+        assert [*host.plays.under_way(), *host.benches.under_way()] == [sids[1], host.store.get_bench(kept).uid]
+        stored, bench = host.store.get_play(sids[0]), host.store.get_bench(taken)
+        assert (stored.owner_sid, stored.status, bench.owner_sid, bench.status) == ("ow_other", "running", "ow_other", "running")
 
     hosted(store_url, work, stop_s=0.0)
+
+
+def test_a_play_whose_start_was_stored_and_not_confirmed_is_ended(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the connection to the database is lost after its commit: who asked was told that it failed."""
+
+    async def work(host: Host) -> Any:
+        flow = (await saved(host))["sid"]
+        write = GroupWriter.write
+        with monkeypatch.context() as broken:
+            broken.setattr(GroupWriter, "write", lambda self, group: write(self, group) or StoreFailure("The connection is lost."))
+            with pytest.raises(StoreFailure, match="connection is lost"):
+                await host.call("play_start", {"workflow_sid": flow, "input_data": {"topic": "x"}})
+        (play,) = (await host.call("play_list", {}))["items"]
+        return await ended_play(host, play["sid"])
+
+    done = hosted(str(tmp_path / "a.db"), work)
+    assert (done["status"], "could not be begun" in done["error"]["message"]) == ("failed", True)
+
+
+def test_a_play_that_is_not_on_disk_yet_is_not_taken_for_lost(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(host: Host) -> None:
+        flow = (await saved(host))["sid"]
+        free, write = threading.Event(), GroupWriter.write
+
+        def slow(self: GroupWriter, group: Group) -> StoreFailure | None:
+            free.wait(30)
+            return write(self, group)
+
+        monkeypatch.setattr(GroupWriter, "write", slow)
+        starting = asyncio.create_task(host.call("play_start", {"workflow_sid": flow, "input_data": {"topic": "x"}}))
+        while not host.plays.under_way():
+            await asyncio.sleep(0.01)
+        await host.recovery.let_lost_go()
+        free.set()
+        assert (await ended_play(host, (await starting)["sid"]))["status"] == "success"
+
+    hosted(str(tmp_path / "a.db"), work)
 
 
 def test_a_bench_that_somebody_wanted_to_stop_is_not_taken_up(tmp_path: Any) -> None:

@@ -54,7 +54,7 @@ def leaks():
 
 
 def leaks_in_children():
-    code = "import time; kept = bytearray(b'x' * (60 << 20)); time.sleep(60)"
+    code = "import time; kept = b'x' * (60 << 20); time.sleep(60)"
     children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     children[0].wait()
 

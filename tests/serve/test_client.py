@@ -21,8 +21,10 @@ from flowgauge.errors import BadFile, BadInputs, BadParameter, FlowgaugeError, N
 from flowgauge.model.play import Failure
 from flowgauge.model.problem import Problem
 from flowgauge.serve.client import Client
+from flowgauge.serve.client_http import KEPT_S
 from flowgauge.serve.methods import Methods
 from flowgauge.serve.rpc_errors import KINDS, RpcError, raised, told
+from flowgauge.serve.running import IDLE_S
 
 GREET = """
 name: greet
@@ -207,6 +209,10 @@ def test_a_kept_connection_that_the_server_has_closed_is_made_again_for_a_read(s
     ((kept, _),) = client._connections._idle
     kept.sock.shutdown(socket.SHUT_RDWR)
     assert client.health().status == "ok"
+
+
+def test_the_client_lets_go_of_an_idle_connection_before_the_server_does() -> None:
+    assert KEPT_S < IDLE_S / 2
 
 
 def test_a_write_is_not_sent_twice_without_being_asked(server: Served) -> None:

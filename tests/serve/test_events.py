@@ -44,7 +44,7 @@ class Message(msgspec.Struct, frozen=True):
 @contextmanager
 def listening(server: Served, query: str = "", **headers: str) -> Iterator[Iterator[Message]]:
     """The blocks of a stream; comments under an empty name."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     with closing(connection):
         connection.request("GET", f"/events{query}", headers=headers)
         response = connection.getresponse()
@@ -242,7 +242,7 @@ def test_who_has_gone_is_not_counted_any_more(hasty: Served) -> None:
 
 def test_a_server_that_stops_says_so_and_does_not_wait_for_listeners(tmp_path: Path) -> None:
     with served(Settings(db=str(tmp_path / "stops.db"), port=0)) as up:
-        connection = http.client.HTTPConnection(urlsplit(up.url).netloc, timeout=20)
+        connection = http.client.HTTPConnection(urlsplit(up.url).netloc, timeout=60)
         connection.request("GET", "/events")
         response = connection.getresponse()
     last = list(blocks(response))[-1]

@@ -107,6 +107,15 @@ def schedules() -> Calls:
     yield "schedule_delete", {"name": "hourly"}
 
 
+def snapshots() -> Calls:
+    yield "adapter_list", {}
+    for version in ("v1.0.0", "v1.1.0"):
+        yield "snapshot_capture", {"version": version}
+    yield "snapshot_get", {"version": "v1.0.0"}
+    yield "snapshot_list", {}
+    yield "upgrade_check", {"old": "v1.0.0", "new": "v1.1.0"}
+
+
 def others() -> Calls:
     yield "health", {}
     known = yield "template_list", {}
@@ -115,7 +124,7 @@ def others() -> Calls:
 
 
 STORIES: dict[str, Callable[[], Calls]] = {
-    "workflows": workflows, "plays": plays, "benches": benches, "schedules": schedules, "others": others,
+    "workflows": workflows, "plays": plays, "benches": benches, "schedules": schedules, "snapshots": snapshots, "others": others,
 }  # fmt: skip
 
 

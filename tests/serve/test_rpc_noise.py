@@ -28,7 +28,8 @@ CASES = {"cases": [{"name": "a", "inputs": {"question": "a"}}]}
 IN_TEST, IN_SOAK = 2_000, 100_000
 SEEDED_EVERY = 250
 """What the noise deletes is put back so often."""
-LONGEST_S = 30.0
+LONGEST_S = 75.0
+"""A little more than a read may take."""
 INTERNAL = -32603
 
 
@@ -76,6 +77,16 @@ def codes(answer: Any) -> list[int]:
     return [each.get("error", {}).get("code", 0) for each in answers]
 
 
+def exchanged(connection: http.client.HTTPConnection, body: bytes, where: str) -> tuple[int, bytes]:
+    """Status and body of an answer, which must come."""
+    try:
+        connection.request("POST", "/rpc", body, JSON)
+        response = connection.getresponse()
+        return response.status, response.read()
+    except (OSError, http.client.HTTPException) as error:
+        pytest.fail(f"{where} → {type(error).__name__}: {error}")
+
+
 def bombard(server: Served, seed: int, count: int) -> Counter[int]:
     """Send so many bodies; how often each code came back."""
     noise = Noise(seed, server.result("rpc.discover"))
@@ -83,16 +94,16 @@ def bombard(server: Served, seed: int, count: int) -> Counter[int]:
     with closing(http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=LONGEST_S)) as connection:
         for number in range(count):
             if number % SEEDED_EVERY == 0:
+                connection.close()  # it may be idle for long meanwhile
                 noise.learn(seeded(server))
             body = noise.body()
-            connection.request("POST", "/rpc", body, JSON)
-            response = connection.getresponse()
-            answered = response.read()
-            where = f"seed {seed}, body {number}: {body[:2000]!r} → {response.status} {answered[:2000]!r}"
-            assert response.status in (200, 204), where
+            where = f"seed {seed}, body {number}: {body[:5000]!r}"
+            status, answered = exchanged(connection, body, where)
+            where = f"{where} → {status} {answered[:2000]!r}"
+            assert status in (200, 204), where
             assert b"Traceback" not in answered, where
             assert b'File "' not in answered, where
-            if response.status == 200:
+            if status == 200:
                 answer = json.loads(answered)
                 assert faults(answer) == [], where
                 seen.update(codes(answer))

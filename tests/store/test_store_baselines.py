@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import inspect
 from tests.store.store_nouns import add, begin, bench, benchmark, keep, node_run, play, trial
 
 from flowgauge.errors import Conflict, FlowgaugeError, NotFound, UsageError
@@ -14,8 +15,11 @@ from flowgauge.model.bench import Target
 from flowgauge.model.figure import Metric
 from flowgauge.model.redaction import MARK, redactor
 from flowgauge.model.verdict import Baseline
-from flowgauge.store import open_store
+from flowgauge.store import migrations, open_store
+from flowgauge.store.migrations import newest
+from flowgauge.store.schema import PORTABLE
 from flowgauge.store.store import Store
+from flowgauge.store.transfer import LATER
 
 
 def measured(store: Store, *sids: str) -> None:
@@ -289,8 +293,21 @@ def test_an_export_of_the_second_schema_is_read(store: Store, tmp_path: Path) ->
         assert other.get_benchmark("bm_1") == store.get_benchmark("bm_1")
 
 
+@pytest.mark.parametrize("schema", range(1, newest()))
+def test_every_column_that_came_later_has_a_default_for_older_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: int) -> None:
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:schema])
+    with open_store(str(tmp_path / "old.db")) as store:
+        store.register_owner()
+        inspector = inspect(store._database._engine)
+        for table in PORTABLE:
+            since, later = LATER.get(table.name, (0, {}))
+            if inspector.has_table(table.name):
+                there = {column["name"] for column in inspector.get_columns(table.name)}
+                assert {column.name for column in table.c} - there == (set(later) if schema < since else set()), table.name
+
+
 def test_an_export_of_this_schema_must_have_all_columns(store: Store, tmp_path: Path) -> None:
     store.put_benchmarks([benchmark(sid="bm_1")])
     store.export(tmp_path / "new.jsonl.gz")
     with pytest.raises(UsageError, match="the columns of benchmarks differ: metrics, subject"):
-        store.import_(older(tmp_path / "new.jsonl.gz", 3, drop=frozenset({"subject", "metrics"})))
+        store.import_(older(tmp_path / "new.jsonl.gz", newest(), drop=frozenset({"subject", "metrics"})))

@@ -190,6 +190,7 @@ class Host:
     async def _look_after(self) -> None:
         await self.plays.store_ends()
         await self.benches.store_ends()
+        await self.recovery.end_idle()
         if self.plays.queued:
             self.plays.cancel_queued(await asyncio.to_thread(self.store.cancel_requests, self.workspace.owner.sid))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -152,9 +152,13 @@ class BackgroundBenches:
         """Uids of all that runs or waits here."""
         return frozenset(self._entries)
 
-    def forget_lost(self, held: frozenset[str], before: frozenset[str]) -> None:
-        """Let go of what another has taken: those of `before` that are not held any more."""
-        for uid in before - held:
+    def moments(self) -> frozenset[int]:
+        """When they were created: what the plays of their trials are known by."""
+        return frozenset(entry.record.created_at for entry in self._entries.values())
+
+    def forget(self, lost: Iterable[str]) -> None:
+        """Let go of what another has taken."""
+        for uid in lost:
             if (entry := self._entries.get(uid)) is not None:
                 entry.task.cancel()
 

@@ -8,7 +8,7 @@ let go: its owner is released, and the next host takes it up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -101,9 +101,9 @@ class BackgroundPlays:
                 del self._unstored[sid]
                 await self.end(play, failure)
 
-    def forget_lost(self, held: frozenset[str], before: frozenset[str]) -> None:
-        """Let go of what another has taken: those of `before` that are not held any more."""
-        for sid in before - held:
+    def forget(self, lost: Iterable[str]) -> None:
+        """Let go of what another has taken."""
+        for sid in lost:
             if (entry := self._entries.get(sid)) is not None:
                 entry.task.cancel()
 

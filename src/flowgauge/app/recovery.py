@@ -32,6 +32,9 @@ AT_ONCE = 200
 """Plays that may wait here when more are taken: the rest is for other hosts, or a later look."""
 
 
+NOBODY = Failure(kind="internal", message="The play was stored, and could not be begun. Start it again.")
+
+
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """What one look did."""
 
@@ -50,6 +53,8 @@ class Recovery:
         self._benches = benches
         self._claimed: dict[str, Play] = {}
         """Not handed over yet: the store failed in between."""
+        self._idle: frozenset[str] = frozenset()
+        """Plays of this host that it was not running at the last look."""
 
     async def look(self) -> Recovered:
         """Once. Raises StoreFailure; what was claimed by then is handed over by the next look."""
@@ -68,15 +73,27 @@ class Recovery:
         plays = [sid for sid in tuple(self._claimed) if await self._play(sid)]
         return Recovered(plays=tuple(plays), benches=tuple(benches), ended=tuple(ended))
 
+    async def end_idle(self) -> None:
+        """A play of this host that it does not run: the store failed when it was begun, after it had written it. Not before two looks."""
+        store, engine = self._workspace.store, self._workspace.engine
+        held = await asyncio.to_thread(store.plays_held, self._workspace.owner.sid)
+        own = {*self._plays.under_way(), *self._claimed, *engine.running}
+        moments = self._benches.moments()
+        idle = frozenset(sid for sid in held if sid not in own and moment_of_bench(sid) not in moments)
+        for sid in idle & self._idle:
+            await self._plays.end(await asyncio.to_thread(store.get_play, sid), NOBODY)
+        self._idle = idle
+
     async def let_lost_go(self) -> None:
         """After a long silence (a suspended machine), others may have taken what this host still runs: let go of that."""
         store, owner_sid = self._workspace.store, self._workspace.owner.sid
-        plays, benches = self._plays.under_way(), self._benches.under_way()
-        if plays:
-            self._plays.forget_lost(await asyncio.to_thread(store.plays_held, owner_sid), plays)
-        if benches:
-            records = [bench.record for bench in await asyncio.to_thread(store.running_benches)]
-            self._benches.forget_lost(frozenset(record.uid for record in records if record.owner_sid == owner_sid), benches)
+        if plays := self._plays.under_way():
+            self._plays.forget(await asyncio.to_thread(store.plays_lost, owner_sid, plays))
+        if benches := self._benches.under_way():
+            running = await asyncio.to_thread(store.running_benches)
+            self._benches.forget(
+                bench.record.uid for bench in running if bench.record.uid in benches and bench.record.owner_sid != owner_sid
+            )
 
     async def _bench(self, bench: RunningBench) -> bool:
         """Goes on, or is over."""

@@ -38,3 +38,5 @@ def command(host: str, port: int, allowed_hosts: tuple[str, ...], max_running: i
 
 def _tell(server: Server) -> None:
     click.echo(f"serving on {server.url}")
+    if server.guarded and not server.names:
+        click.echo("note: only calls to a name of loopback are answered; --allowed-host NAME adds others.", err=True)

@@ -44,7 +44,7 @@ def measured(manifest: Manifest, rows: Sequence[SeriesRow]) -> Measured:
     return Measured(
         label=manifest.stamp,
         benchmark=Benchmark(
-            sid=manifest.stamp,
+            sid=f"{manifest.stamp} {rows[0].run_id}" if rows else manifest.stamp,  # two folders may hold runs of the same second
             bench_uid="",
             bench_id=manifest.scenario.name,
             config="",

@@ -9,7 +9,7 @@ allows is asked where the operation is known. Bodies are counted as they come.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import contextlib
 import hmac
 import ipaddress
 import time
@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from flowgauge.errors import NotAllowed, StoreFailure, UsageError
+from flowgauge.model.ids import content_hash
 from flowgauge.model.service import Token
 from flowgauge.serve.caller import Caller
 from flowgauge.serve.rpc_errors import INVALID_REQUEST, RpcError, refused, told
@@ -134,7 +135,7 @@ class Guard:
         kind, _, secret = authorization.partition(" ")
         if kind.lower() != "bearer" or not secret.strip():
             raise NotAllowed("The Authorization header holds no bearer token.", remedy="Send 'Authorization: Bearer TOKEN'.")
-        return await self.still(Caller(token_hash=hashlib.sha256(secret.strip().encode()).hexdigest()))
+        return await self.still(Caller(token_hash=content_hash(secret.strip().encode())))
 
     async def still(self, caller: Caller) -> Caller:
         """The same caller, with what the token may now. Raises as `caller` does."""
@@ -146,7 +147,8 @@ class Guard:
         if not opens(token):
             was = "was revoked" if token.revoked_at else "has expired"
             raise NotAllowed(f"The token {token.name} {was}.", remedy=f"{CREATE_A_TOKEN}.")
-        await asyncio.to_thread(self._tokens.touch_token, token)
+        with contextlib.suppress(StoreFailure):  # a store that cannot be written now may still be read
+            await asyncio.to_thread(self._tokens.touch_token, token)
         return Caller(scope=token.scope, token_hash=caller.token_hash)
 
     def _foreign(self, connection: Connection, headers: Headers) -> Response | None:

@@ -7,7 +7,6 @@ it; answers that refuse have the form of a JSON-RPC error, whatever the path.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from flowgauge._version import __version__
 from flowgauge.errors import BadParameter, StoreFailure
@@ -43,7 +42,7 @@ JSON = "application/json"
 class Application:
     """One host, reachable over HTTP. Itself an ASGI application."""
 
-    def __init__(self, host: Host, door: Door, tokens: Tokens, limits: Limits | None = None, more: Sequence[BaseRoute] = ()) -> None:
+    def __init__(self, host: Host, door: Door, tokens: Tokens, limits: Limits | None = None) -> None:
         self._host = host
         self._limits = limits or Limits()
         self._metrics = Metrics()
@@ -57,7 +56,6 @@ class Application:
             Route("/metrics", self._answer_metrics, methods=["GET"]),
             Route("/mcp", self.mcp, methods=["POST"]),
             Route("/", self._answer_page, methods=["GET"]),
-            *more,
         ]
         app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
         app.router.redirect_slashes = False
@@ -90,10 +88,8 @@ class Application:
         return EventStream(self.broadcast, wanted, check, self._limits.send_s)
 
     async def _answer_health(self, _request: Request) -> Response:
-        """Asks nothing of the store, and tells nothing about it."""
-        stopping = self._host.stopping
-        body = msgspec.json.encode({"status": "stopping" if stopping else "ok", "version": __version__})
-        return Response(body, 503 if stopping else 200, media_type=JSON)
+        """Asks nothing of the store, and tells nothing about it. A server that stops does not answer at all."""
+        return Response(msgspec.json.encode({"status": "ok", "version": __version__}), media_type=JSON)
 
     async def _answer_metrics(self, _request: Request) -> Response:
         now = Now(

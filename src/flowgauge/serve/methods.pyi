@@ -16,6 +16,9 @@ from flowgauge.app.recording import GivenRun
 from flowgauge.model.service import Schedule
 from flowgauge.model.verdict import Baseline, Comparison, GateResult, Trend
 from flowgauge.model.workflow import Example, WorkflowRecord
+from flowgauge.registry.adapter import Description
+from flowgauge.registry.snapshot import Snapshot
+from flowgauge.registry.upgrade import UpgradeCheck
 from flowgauge.store.page import Page
 
 class Methods:
@@ -238,6 +241,16 @@ class Methods:
         """Delete a schedule."""
     def schedule_run_now(self, *, name: str) -> Schedule:
         """Run a schedule now, beside its moments; answers at once."""
+    def snapshot_capture(self, *, version: str, git_sha: str = ..., tier: Literal["fast", "heavy", "all"] = ...) -> Snapshot:
+        """Run the adapters of a tier and keep what they measure under a version."""
+    def snapshot_get(self, *, version: str) -> Snapshot:
+        """One snapshot."""
+    def snapshot_list(self) -> tuple[Snapshot, ...]:
+        """All snapshots, oldest first."""
+    def upgrade_check(self, *, old: str, new: str, strict: bool = ...) -> UpgradeCheck:
+        """Tell whether a version may take the place of another, by their fast-tier metrics."""
+    def adapter_list(self) -> tuple[Description, ...]:
+        """The adapters of the registry, and what each would miss."""
     def template_list(self) -> Templates:
         """The workflows that come with Flowgauge."""
     def workflow_from_template(self, *, name: str, make_current: bool = ...) -> WorkflowSaved:

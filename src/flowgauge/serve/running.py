@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 LOOPBACK, PORT = "127.0.0.1", 8321
 GRACE_S = 5
 """For calls under way, once the server is told to stop."""
+IDLE_S = 30
+"""How long a connection is kept that nobody uses."""
 DEAD_PEER_MS = 60_000
 BACKLOG = 2048
-READERS = 32
-"""Threads that ask the store: each waits for the database most of its time."""
+READERS = 8
+"""Threads that ask the store. More would mostly wait for each other."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,8 @@ class Server(msgspec.Struct, frozen=True):
     application: Application
     names: tuple[str, ...]
     """By which it can be called beside those of loopback."""
+    guarded: bool
+    """Whether every call needs a token."""
 
 
 @contextlib.asynccontextmanager
@@ -73,7 +77,7 @@ async def running_server(settings: Settings) -> AsyncIterator[Server]:
             await asyncio.to_thread(_check_tokens, host, entry)
             application = Application(host, entry, host.store, settings.limits)
             async with _listening(application, bound):
-                yield Server(_url(bound), host, application, tuple(sorted(entry.hosts)))
+                yield Server(_url(bound), host, application, tuple(sorted(entry.hosts)), entry.token_required)
 
 
 async def serve(settings: Settings, tell: Callable[[Server], None]) -> None:
@@ -110,6 +114,7 @@ async def _listening(application: Application, bound: socket.socket) -> AsyncIte
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
+        timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Uvicorn(config)

@@ -56,6 +56,15 @@ class Benchmarks:
             query: Select[Any] = select(*(benchmarks.c if with_stats else _FIGURES)).where(*conditions(connection, asked))
             return fetch_page(connection, query, _NEWEST_FIRST, read_benchmark, cursor, limit)
 
+    def benchmark_sids(self, bench_uids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Of each of these benches: the benchmarks that it made, newest first."""
+        query = select(benchmarks.c.bench_uid, benchmarks.c.sid).where(benchmarks.c.bench_uid.in_(bench_uids)).order_by(*_AGE_DOWN)
+        made: dict[str, tuple[str, ...]] = dict.fromkeys(bench_uids, ())
+        with self._database.reading() as connection:
+            for uid, sid in connection.execute(query):
+                made[uid] = (*made[uid], sid)
+        return made
+
     def iter_benchmarks(self, *, with_stats: bool = False, **asked: Unpack[Asked]) -> Iterator[Benchmark]:
         """Oldest first, one at a time. `stats`, which are large, are left out unless asked for."""
         with self._database.snapshot() as connection:

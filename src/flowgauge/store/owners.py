@@ -7,6 +7,8 @@ compare-and-set, so of many who want it one gets it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Connection, Update, delete, exists, select, update
 
 from flowgauge.errors import NotFound
@@ -92,6 +94,12 @@ class Owners:
     def plays_held(self, owner_sid: str) -> frozenset[str]:
         """The unfinished plays of an owner."""
         query = select(plays.c.sid).where(plays.c.owner_sid == owner_sid, plays.c.finished_at.is_(None))
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(query))
+
+    def plays_lost(self, owner_sid: str, sids: Iterable[str]) -> frozenset[str]:
+        """Those of these plays that are another owner's now. One that is not stored yet is nobody else's."""
+        query = select(plays.c.sid).where(plays.c.sid.in_(tuple(sids)), plays.c.owner_sid != owner_sid)
         with self._database.reading() as connection:
             return frozenset(connection.scalars(query))
 

@@ -29,7 +29,10 @@ FORMAT = 1
 LINE_BYTES = 512 << 20
 _BATCH_ROWS = 200
 _BATCH_BYTES = 8 << 20
-_LATER: Final[dict[str, tuple[int, dict[str, Any]]]] = {"benchmarks": (3, {"subject": "", "metrics": None})}
+LATER: Final[dict[str, tuple[int, dict[str, Any]]]] = {
+    "benchmarks": (3, {"subject": "", "metrics": None}),
+    "benches": (5, {"cancel_requested": 0}),
+}
 """Columns that a table was given later: since which schema, and what they are in an older export."""
 _Found = tuple[Table, dict[str, Any], int]
 """A row, its table, and how long its line was."""
@@ -159,7 +162,7 @@ def _row(tables: dict[str, Table], found: tuple[str, dict[str, Any]], schema: in
     table = tables.get(name)
     if table is None:
         raise _damaged(path, number, f"no table {name!r} is known")
-    since, later = _LATER.get(name, (0, {}))
+    since, later = LATER.get(name, (0, {}))
     if schema < since:
         row = later | row
     expected = {column.name for column in table.c} - {"seq"}

@@ -12,11 +12,12 @@ from tests.stage import MemoryJournal, Stage, StillClock, make, node, on_stage
 
 from flowgauge.errors import BadInputs, UsageError
 from flowgauge.model.bench import Answer, Bench
+from flowgauge.model.ids import PLAY, new_sid
 from flowgauge.model.play import NodeRun, Play
 from flowgauge.nodes.codec import write_workflow
 from flowgauge.providers.mock.profiles import Script
 from flowgauge.run.targets.table import TargetServices, make_target
-from flowgauge.run.targets.workflow import Configured, StoredPlay, WorkflowServices, play_sid
+from flowgauge.run.targets.workflow import Configured, StoredPlay, WorkflowServices, moment_of_bench, play_sid
 
 AI: dict[str, Any] = {"config": {"provider": "mock", "model": "default"}}
 TWO: dict[str, Any] = {
@@ -214,3 +215,9 @@ def test_sids_of_plays_sort_with_the_moment_of_their_bench() -> None:
 def test_a_workflow_needs_an_engine() -> None:
     with pytest.raises(UsageError, match="engine"):
         make_target(bench("workflow", "wv_1"), TargetServices())
+
+
+def test_the_play_of_a_trial_tells_when_its_bench_was_made_and_no_other_play_does() -> None:
+    assert moment_of_bench(play_sid("u", 1_763_000_000_000, "r")) == 1_763_000_000_000
+    assert moment_of_bench(new_sid(PLAY)) is None
+    assert moment_of_bench("pl_1") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -105,7 +106,7 @@ async def bench_get(host: Host, params: BenchGet) -> BenchView:
 async def bench_list(host: Host, params: Paged) -> Page[BenchView]:
     """Newest first."""
     page = await asyncio.to_thread(host.store.list_benches, params.cursor or None, params.limit)
-    return Page(await asyncio.to_thread(lambda: tuple(_view(host, record) for record in page.items)), page.next_cursor)
+    return Page(await asyncio.to_thread(_views, host, page.items), page.next_cursor)
 
 
 async def bench_cancel(host: Host, params: BenchGet) -> BenchView:
@@ -151,16 +152,25 @@ def _same(store: Store, request: BenchRequest) -> BenchRecord | None:
 
 
 def _view(host: Host, record: BenchRecord) -> BenchView:
+    return _views(host, (record,))[0]
+
+
+def _views(host: Host, records: Sequence[BenchRecord]) -> tuple[BenchView, ...]:
+    """The benchmarks of all of them are asked for at once."""
+    made = host.store.benchmark_sids([record.uid for record in records if record.status != "running"])
+    return tuple(_told(host, record, made.get(record.uid, ())) for record in records)
+
+
+def _told(host: Host, record: BenchRecord, benchmark_sids: tuple[str, ...]) -> BenchView:
     progress, target = host.bench_progress(record.uid), record.definition.target
     finished = record.status == "finished"
-    made = host.store.list_benchmarks(limit=1000, with_stats=False, bench=record.uid).items if record.status != "running" else ()
     return BenchView(
         **{name: getattr(record, name) for name in _COPIED},
         queued=progress is not None and progress.queued,
         done=progress.done if progress else record.total if finished else host.store.count_trials(record.uid),
         workflow_version_sid=target.reference if target.kind == "workflow" else "",
         tags=record.definition.tags,
-        benchmark_sids=tuple(each.sid for each in made),
+        benchmark_sids=benchmark_sids,
         error=host.benches.failure(record.uid) if not finished else "",
     )
 

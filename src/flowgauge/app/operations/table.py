@@ -18,6 +18,7 @@ from flowgauge.app.operations import (
     health,
     plays,
     schedules,
+    snapshots,
     templates,
     workflows,
 )
@@ -34,6 +35,7 @@ GROUPS: tuple[Sequence[Operation], ...] = (
     baselines.ROWS,
     gates.ROWS,
     schedules.ROWS,
+    snapshots.ROWS,
     templates.ROWS,
     health.ROWS,
 )

@@ -1,0 +1,108 @@
+"""Snapshots of versions, and whether one may take another's place."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from flowgauge.app.data_folder import data_folder
+from flowgauge.app.operations.operation import Nothing, Operation, Params
+from flowgauge.app.registry import Registry
+from flowgauge.registry.adapter import Description
+from flowgauge.registry.snapshot import AskedTier, Snapshot
+from flowgauge.registry.upgrade import UpgradeCheck
+
+if TYPE_CHECKING:
+    from flowgauge.app.host import Host
+
+Version = Annotated[str, Meta(min_length=1, max_length=64, description="Letters, digits, - _ + and single dots.")]
+
+
+class SnapshotCapture(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of which version, with which adapters."""
+
+    version: Version
+    git_sha: Annotated[str, Meta(max_length=100, description="The commit that is measured. Empty: the one checked out.")] = ""
+    tier: Annotated[AskedTier, Meta(description="Which adapters run.")] = "fast"
+
+
+class SnapshotGet(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which snapshot."""
+
+    version: Version
+
+
+class UpgradeChecked(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which versions."""
+
+    old: Version
+    new: Version
+    strict: Annotated[bool, Meta(description="Do not let a first version through.")] = False
+
+
+def _registry(host: Host) -> Registry:
+    return Registry(host.store, data_folder(host.store.place))
+
+
+async def snapshot_capture(host: Host, params: SnapshotCapture) -> Snapshot:
+    """Runs adapters, which may take minutes."""
+    return await asyncio.to_thread(_registry(host).capture_snapshot, params.version, params.git_sha, params.tier)
+
+
+async def snapshot_get(host: Host, params: SnapshotGet) -> Snapshot:
+    """Raises NotFound."""
+    return await asyncio.to_thread(_registry(host).snapshots.get, params.version)
+
+
+async def snapshot_list(host: Host, _: Nothing) -> tuple[Snapshot, ...]:
+    """Those of files and store."""
+    return tuple(await asyncio.to_thread(_registry(host).snapshots.list))
+
+
+async def upgrade_check(host: Host, params: UpgradeChecked) -> UpgradeCheck:
+    """What is not safe is a result, not an error."""
+    return await asyncio.to_thread(_registry(host).upgrade_check, params.old, params.new, strict=params.strict)
+
+
+async def adapter_list(host: Host, _: Nothing) -> tuple[Description, ...]:
+    """What each would miss where the server runs."""
+    return tuple(await asyncio.to_thread(_registry(host).list_benchmarks))
+
+
+ROWS = (
+    Operation(
+        name="snapshot_capture",
+        scope="run",
+        params=SnapshotCapture,
+        result=Snapshot,
+        run=snapshot_capture,
+        summary="Run the adapters of a tier and keep what they measure under a version.",
+    ),
+    Operation(name="snapshot_get", scope="read", params=SnapshotGet, result=Snapshot, run=snapshot_get, summary="One snapshot."),
+    Operation(
+        name="snapshot_list",
+        scope="read",
+        params=Nothing,
+        result=tuple[Snapshot, ...],
+        run=snapshot_list,
+        summary="All snapshots, oldest first.",
+    ),
+    Operation(
+        name="upgrade_check",
+        scope="read",
+        params=UpgradeChecked,
+        result=UpgradeCheck,
+        run=upgrade_check,
+        summary="Tell whether a version may take the place of another, by their fast-tier metrics.",
+    ),
+    Operation(
+        name="adapter_list",
+        scope="read",
+        params=Nothing,
+        result=tuple[Description, ...],
+        run=adapter_list,
+        summary="The adapters of the registry, and what each would miss.",
+    ),
+)

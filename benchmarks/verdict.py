@@ -17,11 +17,13 @@ import sys
 import time
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+from benchmarks.verdicts.cells import computed
 from benchmarks.verdicts.data import COST, KINDS, LATENCY, PASSES, SCORE, STEADY, WAITING, YES_OR_NO, Kind
 from benchmarks.verdicts.judges import JUDGES, samples, side, student
 from benchmarks.verdicts.looking import stopping_rules, until_decided
@@ -60,17 +62,19 @@ def main() -> int:
 
 def false_alarms(pairs: int) -> float:
     """The worst cell of the gate."""
-    rows, worst = [], 0.0
-    for kind in KINDS:
-        for runs in RUNS:
-            alarms = [float(judge(kind, _pairs(kind, pairs, runs, 0.0)).mean()) for judge in JUDGES.values()]
-            worst = max(worst, *alarms[:2])
-            rows.append([kind.name, str(runs), *map(_percent, alarms)])
-    for runs in RUNS:
-        together = [_together(pairs, runs, tolerance) for tolerance in (0.05, 0.0)]
-        rows.append(["all four at once", str(runs), *map(_percent, together), *[""] * 4])
+    places = [(kind, runs) for kind in KINDS for runs in RUNS]
+    alarms = computed([partial(_alarms, kind, pairs, runs, 0.0) for kind, runs in places])
+    rows = [[kind.name, str(runs), *map(_percent, cell)] for (kind, runs), cell in zip(places, alarms, strict=True)]
+    whole = [(runs, tolerance) for runs in RUNS for tolerance in (0.05, 0.0)]
+    together = iter(computed([partial(_together, pairs, runs, tolerance) for runs, tolerance in whole]))
+    rows += [["all four at once", str(runs), _percent(next(together)), _percent(next(together)), *[""] * 4] for runs in RUNS]
     table("False alarms: nothing changed", ["metric", "runs a side", *JUDGES], rows)
-    return worst
+    return max(max(cell[:2]) for cell in alarms)
+
+
+def _alarms(kind: Kind, pairs: int, runs: int, effect: float) -> list[float]:
+    """Of every judge."""
+    return [float(judge(kind, _pairs(kind, pairs, runs, effect)).mean()) for judge in JUDGES.values()]
 
 
 def _together(pairs: int, runs: int, tolerance: float) -> float:
@@ -90,54 +94,54 @@ def _together(pairs: int, runs: int, tolerance: float) -> float:
 def unequal_sides(pairs: int) -> float:
     """The worst cell of the gate."""
     judges = {"gate, tolerance 0": JUDGES["gate, tolerance 0"], "Welch": JUDGES["Welch"], "Student": student}
-    rows, worst = [], 0.0
-    for kind in (YES_OR_NO, WAITING, SCORE, STEADY):
-        for runs, baseline_runs in ((5, 30), (30, 5), (10, 100), (100, 10)):
-            candidates, baselines = kind.draw(np.random.default_rng([runs, baseline_runs]), pairs, max(runs, baseline_runs), 0.0)
-            sides = candidates[:, :runs], baselines[:, :baseline_runs]
-            alarms = [float(judge(kind, sides).mean()) for judge in judges.values()]
-            worst = max(worst, alarms[0])
-            rows.append([kind.name, f"{runs} against {baseline_runs}", *map(_percent, alarms)])
+    sizes = ((5, 30), (30, 5), (10, 100), (100, 10))
+    places = [(kind, runs, baseline_runs) for kind in (YES_OR_NO, WAITING, SCORE, STEADY) for runs, baseline_runs in sizes]
+
+    def cell(kind: Kind, runs: int, baseline_runs: int) -> list[float]:
+        candidates, baselines = kind.draw(np.random.default_rng([runs, baseline_runs]), pairs, max(runs, baseline_runs), 0.0)
+        sides = candidates[:, :runs], baselines[:, :baseline_runs]
+        return [float(judge(kind, sides).mean()) for judge in judges.values()]
+
+    alarms = computed([partial(cell, *place) for place in places])
+    rows = [
+        [kind.name, f"{ours} against {theirs}", *map(_percent, found)] for (kind, ours, theirs), found in zip(places, alarms, strict=True)
+    ]
     table("False alarms: sides of unequal size", ["metric", "runs", *judges], rows)
-    return worst
+    return max(found[0] for found in alarms)
 
 
 def power(pairs: int) -> None:
-    rows = []
-    for kind in KINDS:
-        for runs in RUNS:
-            for effect in EFFECTS:
-                alarms = [float(judge(kind, _pairs(kind, pairs, runs, effect)).mean()) for judge in JUDGES.values()]
-                rows.append([kind.name, str(runs), f"{_percent(effect, 0)} worse", *map(_percent, alarms)])
+    places = [(kind, runs, effect) for kind in KINDS for runs in RUNS for effect in EFFECTS]
+    alarms = computed([partial(_alarms, kind, pairs, runs, effect) for kind, runs, effect in places])
+    rows = [
+        [kind.name, str(runs), f"{_percent(effect, 0)} worse", *map(_percent, cell)]
+        for (kind, runs, effect), cell in zip(places, alarms, strict=True)
+    ]
     table("Power: the candidate is worse", ["metric", "runs a side", "effect", *JUDGES], rows)
 
 
 def looking(pairs: int) -> None:
+    truths = ((0.0, 0.0), (0.0, 0.05), (0.2, 0.05), (0.5, 0.05))
+    places = [(kind, effect, tolerance) for kind in (PASSES, STEADY, COST, SCORE) for effect, tolerance in truths]
+    stops = computed([partial(until_decided, kind, pairs, effect, tolerance, seed=11) for kind, effect, tolerance in places])
     rows = []
-    for kind in (PASSES, STEADY, COST, SCORE):
-        for effect, tolerance in ((0.0, 0.0), (0.0, 0.05), (0.2, 0.05), (0.5, 0.05)):
-            found = until_decided(kind, pairs, effect, tolerance, seed=11)
-            told = f"{_percent(effect, 0)} worse" if effect else "nothing changed"
-            rows.append(
-                [
-                    kind.name,
-                    told,
-                    _percent(tolerance, 0),
-                    _percent(found.harm),
-                    _percent(found.harmless),
-                    f"{found.runs:.0f}",
-                    _percent(found.peeking),
-                ]
-            )
+    for (kind, effect, tolerance), found in zip(places, stops, strict=True):
+        told = f"{_percent(effect, 0)} worse" if effect else "nothing changed"
+        ended = (_percent(found.harm), _percent(found.harmless), f"{found.runs:.0f}", _percent(found.peeking))
+        rows.append([kind.name, told, _percent(tolerance, 0), *ended])
     head = ["metric", "truth", "tolerance", "harm called", "harm excluded", "mean runs", "harm called, 5 % at every look"]
     table("Looking while runs come in: 3 to 100 runs against a baseline of 30", head, rows)
 
 
 def stopping(pairs: int) -> None:
     names = [name for name, _, _ in stopping_rules(10, 0.0)]
-    columns = [list(stopping_rules(pairs, effect)) for effect in (0.0, *EFFECTS)]
+    columns = computed([partial(_stopped, pairs, effect) for effect in (0.0, *EFFECTS)])
     rows = [[name, *(f"{_percent(column[place][1])}, {column[place][2]:.0f}" for column in columns)] for place, name in enumerate(names)]
     table("Ways to stop: harm called, mean runs", ["way", "nothing changed", *(f"{_percent(effect, 0)} worse" for effect in EFFECTS)], rows)
+
+
+def _stopped(pairs: int, effect: float) -> list[tuple[str, float, float]]:
+    return list(stopping_rules(pairs, effect))
 
 
 def changes(series: int) -> None:

@@ -145,6 +145,70 @@ def test_the_merge_base_of_a_branch_is_its_baseline(flowgauge: Program, tmp_path
     assert report.verdicts.baseline == f"merge-base:main ({base[:7]})"
 
 
+def test_after_a_new_price_table_the_merge_base_is_found_and_the_difference_told(
+    flowgauge: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = GitFolder(tmp_path)
+    configs = bench_file(tmp_path, models={"only": "mock/fast"}, runs=5)
+    prices = tmp_path / ".flowgauge" / "prices.yaml"
+    prices.parent.mkdir()
+    (tmp_path / ".gitignore").write_text(".flowgauge/\n")
+    base = repository.commit("the base")
+    monkeypatch.setenv("FLOWGAUGE_PRICES", str(prices))
+    for price in (1.0, 2.0):
+        prices.write_text(yaml.safe_dump({"mock/fast": {"prompt_per_1m": price, "completion_per_1m": price}}))
+        table.cache_clear()
+        assert flowgauge("bench", "ask.yaml", "--configs", configs, "--new").code == 0
+        if price == 1.0:
+            repository.git("switch", "--quiet", "-c", "feature")
+            repository.commit("a change")
+    table.cache_clear()
+    code, report = gated(flowgauge, "--baseline", "merge-base:main", "--metric", "cost_usd")
+    assert code == 1
+    assert report.verdicts.baseline_commit == base
+    assert [difference.what for difference in report.verdicts.differences] == ["price_table"]
+    assert flowgauge("gate", "--baseline", "merge-base:main", "--metric", "cost_usd", "--strict").code == 3
+    other = bench_file(tmp_path, models={"only": "mock/fast"}, runs=5, state_variants=questions(2))
+    assert flowgauge("bench", "ask.yaml", "--configs", other, "--new").code == 0
+    code, report = gated(flowgauge, "--baseline", "merge-base:main")
+    assert (code, report.comparison_status) == (3, "no_baseline")
+
+
+def test_a_baseline_tells_what_it_stood_on_before(flowgauge: Program, tmp_path: Path) -> None:
+    for place, note in enumerate(("shipped", "faster", "")):
+        assert flowgauge("ingest", ingested(tmp_path, f"{place}.json", [100 - place], 1_700_000_000_000 + place)).code == 0
+        assert flowgauge("baseline", "set", "main", "search", *(["--note", note] if note else [])).code == 0
+    listed = msgspec.json.decode(flowgauge("benchmark", "list", "--json").out)["benchmarks"]
+    newest, middle, oldest = (each["sid"] for each in listed)
+    assert flowgauge("benchmark", "rm", oldest).code == 0
+    found = msgspec.json.decode(flowgauge("baseline", "show", "main", "--json").out)
+    assert (found["baseline"]["benchmark_sid"], found["benchmark"]["sid"]) == (newest, newest)
+    assert [(each["benchmark_sid"], each["note"]) for each in found["history"]] == [(middle, "faster"), (oldest, "shipped")]
+    lines = flowgauge("baseline", "show", "main").out.splitlines()
+    rows = [next(line for line in lines if sid in line) for sid in (newest, middle, oldest)]
+    assert rows == sorted(rows, key=lines.index)
+    assert "search" in rows[1]
+    assert "faster" in rows[1]
+    assert "gone" in rows[2]
+    page = flowgauge("baseline", "show", "main", "--limit", "1")
+    assert oldest not in page.out
+    assert oldest in flowgauge("baseline", "show", "main", "--cursor", page.err.split()[-1]).out
+
+
+def test_an_import_tells_which_of_two_baselines_stays(flowgauge: Program, tmp_path: Path) -> None:
+    for db, value in (("theirs.db", 90), ("ours.db", 100)):
+        assert flowgauge("ingest", ingested(tmp_path, f"{value}.json", [value], 1_700_000_000_000 + value), "--db", db).code == 0
+        assert flowgauge("baseline", "set", "main", "search", "--db", db).code == 0
+    assert flowgauge("store", "export", "theirs.jsonl", "--db", "theirs.db").code == 0
+    sids = [
+        msgspec.json.decode(flowgauge("baseline", "show", "main", "--json", "--db", db).out)["baseline"]["benchmark_sid"]
+        for db in ("ours.db", "theirs.db")
+    ]
+    done = flowgauge("store", "import", "theirs.jsonl", "--db", "ours.db")
+    assert done.code == 0
+    assert f"The baseline main is still {sids[0]}: it was set later than {sids[1]}." in done.out.splitlines()
+
+
 def ingested(folder: Path, name: str, values: list[float], at: int, commit: str = "") -> Path:
     metric = {"value": sum(values) / len(values), "direction": "lower", "unit": "ms", "samples": values}
     body = {"subject": "search", "measured_at": at, **({"commit": commit} if commit else {}), "metrics": {"duration_ms": metric}}

@@ -105,6 +105,14 @@ def test_constants_of_several_cases_are_judged_exactly_where_all_move_alike() ->
     assert "neither side varies" not in mixed.method
 
 
+def test_constants_of_very_many_cases_are_judged_too() -> None:
+    """2 to the power of their number is beyond a float."""
+    cases = {f"c{number}": [1.0] for number in range(1100)}
+    (found,) = compare_metrics({"m": samples({case: [1.2] for case in cases})}, {"m": samples(cases)})
+    assert found.verdict == "regressed"
+    assert found.ratio == pytest.approx(1.2)
+
+
 def test_too_few_constants_say_how_many_would_do() -> None:
     found = one(samples([3.0, 3.0]), samples([2.0, 2.0]))
     assert (found.p_harm, found.runs_needed) == pytest.approx((1 / 6, 3))

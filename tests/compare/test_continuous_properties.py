@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.compare.sides import noisy, samples
 
+from flowgauge.compare.constants import constants
 from flowgauge.compare.continuous import compare_metrics
-from flowgauge.model.metric import Samples
+from flowgauge.compare.matching import Matched
+from flowgauge.model.metric import Direction, Samples
 from flowgauge.model.verdict import MetricVerdict
 
 RUNS = st.lists(st.integers(1, 400).map(lambda value: value / 7), min_size=2, max_size=14)
@@ -41,12 +44,54 @@ def changed(side: Samples, factor: float = 1.0, seed: int | None = None) -> Samp
     )
 
 
-@given(SIDE, SIDE, TOLERANCE, st.sampled_from([2.0, 1024.0, 0.125]))
+@given(SIDE, SIDE, TOLERANCE, st.sampled_from([2.0, 0.125, 1000.0, 1 / 60, 0.0254]))
 def test_the_unit_does_not_matter(candidate: Samples, baseline: Samples, tolerance: float, factor: float) -> None:
     plain, scaled = one(candidate, baseline, tolerance), one(changed(candidate, factor), changed(baseline, factor), tolerance)
     assert scaled.verdict == plain.verdict
     assert scaled.ratio == (None if plain.ratio is None else pytest.approx(plain.ratio))
     assert scaled.p_harm == (None if plain.p_harm is None else pytest.approx(plain.p_harm, rel=1e-6))
+
+
+@pytest.mark.parametrize("factor", [2.0, 1000.0, 1 / 60])
+@pytest.mark.parametrize(
+    ("candidate", "baseline"),
+    [
+        pytest.param({"": [2, 3, 3, 4, 306]}, {"": [1, 1, 2, 4, 255]}, id="runs of one case"),
+        pytest.param(
+            {f"c{n}": [6 * n + (-1) ** n * (n % 10)] for n in range(1, 31)}, {f"c{n}": [5 * n] for n in range(1, 31)}, id="paired cases"
+        ),
+    ],
+)
+def test_a_run_slower_by_just_the_tolerance_is_a_tie_in_every_unit(
+    candidate: dict[str, list[int]], baseline: dict[str, list[int]], factor: float
+) -> None:
+    ours, theirs = (samples({case: [value / 7 for value in values] for case, values in side.items()}) for side in (candidate, baseline))
+    plain, scaled = one(ours, theirs, 0.2), one(changed(ours, factor), changed(theirs, factor), 0.2)
+    assert "rank test" in plain.method
+    assert scaled.p_harm == pytest.approx(plain.p_harm, rel=1e-6)
+    assert scaled.p_harmless == pytest.approx(plain.p_harmless, rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [2.0, 1.5, 1.1, 1.06])
+@pytest.mark.parametrize("direction", ["lower", "higher"])
+def test_the_same_runs_at_another_price_are_judged_by_the_factor_whatever_it_is(factor: float, direction: Direction) -> None:
+    """Some factors are the same to the last digit in each case, some are not; none of that may decide."""
+    cases = {"short": [3.0, 4.0, 3.5], "long": [90.0, 70.0, 80.0], "odd": [7.7, 7.9, 7.1]}
+    plain, dearer = (
+        samples(cases, direction),
+        samples({case: [factor * value for value in values] for case, values in cases.items()}, direction),
+    )
+    found = one(dearer, plain) if direction == "lower" else one(plain, dearer)
+    assert (found.verdict, found.method) == ("regressed", "paired by 3 cases; every run changed by one factor")
+    assert found.ratio == pytest.approx(factor if direction == "lower" else 1 / factor)
+    assert one(samples({case: [1.04 * value for value in values] for case, values in cases.items()}), samples(cases)).verdict == "unchanged"
+
+
+def test_few_runs_in_one_proportion_may_be_chance_and_are_tested_as_others_are() -> None:
+    found = one(samples([10.0, 20.0]), samples([8.0, 16.0]))
+    assert (found.verdict, "t test" in found.method) == ("inconclusive", True)
+    assert "one factor" not in one(samples([1.0, 2.0, 3.0, 4.0]), samples([0.0, 0.0, 0.0, 0.0])).method
+    assert "one factor" not in one(samples([1.0, 2.0, 3.0, 4.0]), samples([4.0, 2.0, 1.0, 3.0])).method
 
 
 @given(SIDE, SIDE, st.integers(0, 1000))
@@ -103,6 +148,17 @@ def test_a_verdict_agrees_with_its_numbers(candidate: Samples, baseline: Samples
     assert (found.runs_needed is None) or found.verdict == "inconclusive"
 
 
+NEARLY = st.sampled_from([0.0, 5e-10, -5e-10, 9.99999999e-10, 1e-9, -1e-9, 1.000000001e-9, 2e-9])
+
+
+@given(st.sampled_from([0.0, 1.0, -1.0, 3.7, 5e-324, 1e300]), st.lists(st.lists(NEARLY, min_size=1, max_size=4), min_size=1, max_size=3))
+def test_a_side_is_constant_where_each_value_is_the_same_as_the_first_of_its_case(value: float, wobbles: list[list[float]]) -> None:
+    groups = [[value * (1 + wobble) for wobble in case] for case in wobbles]
+    flat = all(math.isclose(each, group[0], rel_tol=1e-9) for group in groups for each in group)
+    matched = Matched("paired", groups, [group[:1] for group in groups], "")
+    assert (constants(matched) is not None) is flat
+
+
 def _skewed(chance: random.Random, n: int) -> list[float]:
     return [chance.lognormvariate(0, 0.3) * (chance.uniform(3, 10) if chance.random() < 0.05 else 1) for _ in range(n)]
 
@@ -156,8 +212,10 @@ def test_very_many_samples_are_judged_as_few_are(cases: int, runs: int) -> None:
 def test_a_gate_of_few_samples_imports_neither_numpy_nor_scipy() -> None:
     code = """
 import sys
+from flowgauge.compare.constants import constants
 from flowgauge.compare.continuous import compare_metrics
-from flowgauge.model.metric import Samples
+from flowgauge.compare.matching import Matched
+from flowgauge.model.metric import Direction, Samples
 side = lambda shift: {"m": Samples(direction="lower", unit="ms", by_case={"": [shift + n % 17 for n in range(1, 400)]})}
 assert compare_metrics(side(30), side(10))[0].verdict == "regressed"
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"numpy", "scipy", "ruptures"}))

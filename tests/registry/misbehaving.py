@@ -63,5 +63,13 @@ class Floods(Adapter):
             os.write(1, b"x" * 65536)
 
 
+class Forges(Adapter):
+    """Writes its answer by itself, wherever that is kept; `answer` is what it writes."""
+
+    def run(self) -> Any:
+        Path(sys.argv[2]).write_bytes(self.answer)
+        os._exit(0)
+
+
 class Needs(Adapter):
     requires: dict[str, Any] = {"packages": ["no_such_package_anywhere"]}

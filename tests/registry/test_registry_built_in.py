@@ -71,9 +71,9 @@ def test_models_are_measured_by_the_newest_benchmark_of_each_bench(tmp_path: Pat
         benchmark("other-0a1b2c3d-1", "mock/fast", 300, 0.5, 1500),
     ]
     both = run(tmp_path, {"workflows": []}, "model_registry", stored)
-    assert values(both) == {"mock/fast_latency_ms": 200, "mock/fast_success": 0.75}
+    assert values(both) == {"mock/fast_latency_ms": 200, "mock/fast_accuracy": 0.75}
     one = run(tmp_path, {"adapters": {"model_registry": {"benches": ["triage"]}}}, "model_registry")
-    assert values(one) == {"mock/fast_latency_ms": 100, "mock/fast_success": 1.0}
+    assert values(one) == {"mock/fast_latency_ms": 100, "mock/fast_accuracy": 1.0}
 
 
 def test_a_stored_subject_is_an_adapter(tmp_path: Path) -> None:

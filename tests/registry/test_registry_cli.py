@@ -7,7 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.registry.repositories import make_repository
 
+from flowgauge.app.registry import Registry
 from flowgauge.cli.root import cli
+from flowgauge.errors import BadFile
+from flowgauge.store import open_store
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +59,43 @@ def test_an_install_asks_first_and_shows_what_will_run(tmp_path: Path) -> None:
     assert "nobody agreed" in str(done.exception)
     assert "pip install" in done.output
     assert not (tmp_path / "data" / "adapters" / "mine").exists()
+
+
+def measure(version: str, flush_rate: float, correction_density: float) -> None:
+    Path("health.json").write_text(json.dumps({"flush_rate": flush_rate, "correction_density": correction_density}), encoding="utf-8")
+    Path("registry.yaml").write_text("adapters:\n  world_model: {source: health.json}\n", encoding="utf-8")
+    assert call("snapshot", "capture", version, "--settings", "registry.yaml", "--git-sha", "abc").return_value == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        pytest.param((1.0, 1.0), (0.95, 1.05), 0, id="exactly 0.95 and exactly 1.05"),
+        pytest.param((1.0, 1.0), (0.9499, 1.0), 1, id="below 0.95"),
+        pytest.param((1.0, 1.0), (1.0, 1.0501), 1, id="above 1.05"),
+        pytest.param((0.7, 0.1), (0.665, 0.105), 0, id="the same of numbers that no binary fraction is"),
+        pytest.param((0.0, 0.0), (0.0, 0.0), 0, id="zero stays zero"),
+        pytest.param((1.0, 0.0), (1.0, 0.000001), 1, id="harm from zero"),
+        pytest.param((-100.0, -100.0), (-105.0, -95.0), 0, id="negative, by five percent of their size"),
+        pytest.param((-100.0, 1.0), (-105.1, 1.0), 1, id="negative, by more"),
+    ],
+)
+def test_the_command_and_the_method_agree_on_the_boundary(
+    tmp_path: Path, old: tuple[float, float], new: tuple[float, float], code: int
+) -> None:
+    measure("v1", *old)
+    measure("v2", *new)
+    assert call("upgrade-check", "v1", "v2").return_value == code
+    with open_store() as store:
+        safe, reason = Registry(store, tmp_path / "data").is_upgrade_safe("v1", "v2")
+    assert safe == (code == 0), reason
+
+
+def test_a_metric_that_vanished_is_not_measured_and_a_value_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    measure("v1", 0.8, 0.1)
+    capture("v2", 0.8)
+    checked = call("upgrade-check", "v1", "v2")
+    assert (checked.return_value, "correction_density vanished" in checked.stdout) == (3, True)
+    file = tmp_path / "data" / "benchmarks" / "v1.json"
+    file.write_text(file.read_text(encoding="utf-8").replace("0.1", "NaN"), encoding="utf-8")
+    assert isinstance(call("upgrade-check", "v1", "v2").exception, BadFile)

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.app.review_project import is_gone
 from tests.registry.repositories import EXAMPLE, commit, make_repository
 
 from flowgauge.app.registry import Registry
@@ -60,6 +65,31 @@ def test_a_package_that_cannot_be_loaded_is_an_error_and_not_left_out(
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     made = registry.capture_snapshot("v1", "abc", "fast")
     assert made.errors == {"broken": "ModuleNotFoundError: No module named 'no_such_module'"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        pytest.param(b"{", "its answer is no JSON", id="garbage"),
+        pytest.param(b"[" * 100_000, "its answer is no JSON", id="without an end"),
+        pytest.param(b"{}", "does not fit", id="nothing"),
+        pytest.param(b'{"requires": {}, "tier": ["fast"], "absent": []}', "no tier", id="a tier that is none"),
+        pytest.param(b'{"requires": {}, "tier": "fast", "absent": 3}', "cannot be read", id="packages that are none"),
+    ],
+)
+def test_a_package_that_forges_its_description_harms_nobody(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str
+) -> None:
+    info = tmp_path / "site" / "forger-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: forger\nVersion: 1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[flowgauge.adapters]\nforger = forger_module:Adapter\n", encoding="utf-8")
+    code = f"import os, sys\nopen(sys.argv[2], 'wb').write({answer!r})\nos._exit(0)\n"
+    (tmp_path / "site" / "forger_module.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    listed = {each.name: each for each in registry.list_benchmarks()}
+    assert told in listed["forger"].error
+    assert "guardrail" in listed
 
 
 def test_a_repository_is_installed_at_one_commit_run_from_its_own_environment_and_removed(
@@ -139,6 +169,62 @@ def test_an_install_that_fails_half_way_leaves_nothing_behind(
     with pytest.raises(NotMeasured, match=told):
         registry.discover_and_install(str(repository), "mine", consent=agree)
     assert (registry.installed(), left_behind(tmp_path)) == ([], [])
+
+
+MISBEHAVING = """
+import os, sys, time
+
+class Sorting:
+    name, tier, requires = "sorting", "fast", {}
+
+    def run(self):
+        BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        pytest.param("time.sleep(600)", "did not end within 6 s", id="it hangs"),
+        pytest.param("while True: os.write(1, b'x' * 65536)", "printed more than 10 MB", id="it prints without end"),
+        pytest.param("open(sys.argv[2], 'wb').write(b'{'); os._exit(0)", "its answer is no JSON", id="its answer is garbage"),
+        pytest.param("os.kill(os.getpid(), 9)", "before it answered", id="it is killed"),
+    ],
+)
+def test_an_installed_adapter_that_misbehaves_is_reported(registry: Registry, tmp_path: Path, body: str, told: str) -> None:
+    repository = make_repository(tmp_path / "repository")
+    text = MISBEHAVING.replace("BODY", body) + "\n\nSortingAdapter = Sorting\n"
+    module = repository / "sorting_adapter.py"
+    name = re.search(r"^class (\w+)", module.read_text(encoding="utf-8"), re.MULTILINE)
+    assert name
+    module.write_text(text.replace("SortingAdapter", name[1]), encoding="utf-8")
+    commit(repository)
+    registry.discover_and_install(str(repository), "mine", consent=agree)
+    with open_store(str(tmp_path / "store.db")) as store:
+        made = Registry(store, tmp_path / "data", time_limit_s=6).capture_snapshot("v1", "abc", "all")
+    assert told in made.errors["mine"]
+    assert "sorting_right" not in made.metrics
+
+
+def test_an_install_that_is_interrupted_leaves_nothing_behind(registry: Registry, tmp_path: Path) -> None:
+    """In the middle of its build, which never ends."""
+    repository = make_repository(tmp_path / "repository")
+    told = tmp_path / "pid"
+    build = f"import os, time\nopen({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+    (repository / "build_backend.py").write_text(build, encoding="utf-8")
+    commit(repository)
+    command = [sys.executable, "-m", "flowgauge", "registry", "install", str(repository), "--name", "mine", "--yes"]
+    environment = {**os.environ, "FLOWGAUGE_DATA": str(tmp_path / "data"), "FLOWGAUGE_DB": str(tmp_path / "store.db")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as installing:
+        deadline = time.monotonic() + 100
+        while not (told.exists() and told.read_text(encoding="utf-8")):
+            assert installing.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        installing.send_signal(signal.SIGTERM)
+        assert installing.wait(60) == 130
+    assert (registry.installed(), left_behind(tmp_path)) == ([], [])
+    assert is_gone(int(told.read_text(encoding="utf-8")))
 
 
 def test_a_commit_that_is_not_there_leaves_nothing_behind(registry: Registry, tmp_path: Path) -> None:

@@ -52,6 +52,11 @@ def test_what_an_adapter_prints_is_not_its_answer(registry: Registry) -> None:
         pytest.param(bad.Exits("exits"), "SystemExit: bye", id="sys.exit"),
         pytest.param(bad.Dies("dies"), "exit code 7 before it answered: out of coal", id="a process that dies"),
         pytest.param(bad.Floods("floods"), "printed more than 10 MB", id="output without end"),
+        pytest.param(bad.Forges("forges", b"\x00{["), "its answer is no JSON", id="an answer that is garbage"),
+        pytest.param(bad.Forges("forges", b"[]"), "its answer is no object", id="an answer that is no object"),
+        pytest.param(bad.Forges("forges", b'{"metrics": 3}'), "a int, not a mapping", id="an answer without metrics"),
+        pytest.param(bad.Forges("forges", b"[" * 100_000), "its answer is no JSON", id="an answer without an end"),
+        pytest.param(bad.Forges("forges", b" " * 10_000_001), "longer than 10 MB", id="an answer that is far too long"),
     ],
 )
 def test_a_crash_is_an_error_with_its_reason(registry: Registry, adapter: Adapter, reason: str) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.app.review_project import serve_reviews
 from tests.serve import openrpc
 from tests.serve.serving import Served
 
+from flowgauge.app.data_folder import data_folder
 from flowgauge.app.operations.table import OPERATIONS
 
 Calls = Generator[tuple[str, dict[str, Any]], Any, None]
@@ -116,6 +119,27 @@ def snapshots() -> Calls:
     yield "upgrade_check", {"old": "v1.0.0", "new": "v1.1.0"}
 
 
+def reviews() -> Calls:
+    yield (
+        "review_run",
+        {"base": "main", "head": "feature", "baseline": "nobody", "agents": ["p/f"], "old_version": "v0", "new_version": "v1"},
+    )
+    yield "review_run", {"base": "main", "without": ["lint", "baseline"]}
+
+
+def agents() -> Calls:
+    named = {"prompt_id": "told", "flow_id": "by_hand"}
+    for rate in (0.9, 0.5):
+        sections = {"recipe_metrics": {"success_rates": {"search": rate}}, "lightning_metrics": {"avg_reward": rate}}
+        yield "agent_capture", {**named, "trigger": "creation", "user_id": "ada", "sections": sections}
+    yield "agent_capture", {**named, "trigger": "recipe_change"}
+    yield "agent_validate", {**named, "sections": {"recipe_metrics": {"success_rates": {"search": 0.1}}}}
+    yield "agent_compare", {**named, "old_version": 1, "new_version": 2}
+    yield "agent_trend", named
+    yield "agent_get", named
+    yield "agent_list", {}
+
+
 def others() -> Calls:
     yield "health", {}
     known = yield "template_list", {}
@@ -124,8 +148,14 @@ def others() -> Calls:
 
 
 STORIES: dict[str, Callable[[], Calls]] = {
-    "workflows": workflows, "plays": plays, "benches": benches, "schedules": schedules, "snapshots": snapshots, "others": others,
+    "workflows": workflows, "plays": plays, "benches": benches, "schedules": schedules, "snapshots": snapshots, "agents": agents,
+    "reviews": reviews, "others": others,
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _repository(tmp_path: Path, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve_reviews(tmp_path / "project", data_folder(server.host.store.place), monkeypatch)
 
 
 @pytest.mark.parametrize("story", STORIES)

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.app.review_project import serve_reviews
 from tests.serve.rpc_noise import Noise
 from tests.serve.serving import JSON, Served, served
 
@@ -50,7 +51,8 @@ def seeded(server: Served) -> dict[str, list[str]]:
         "version_sid": versions, "workflow_version_sid": versions, "old_version_sid": versions, "new_version_sid": versions,
         "benchmark.sid": benchmarks, "benchmark_sid": benchmarks, "candidate": sides, "baseline": sides, "subject": ["ask", "noise"],
         "bench_id": [bench], "baseline.name": ["release", "other"], "name": ["ask", "benchmark_flow", "release", "nightly"],
-        "schedule.sid": ["nightly"], "play_sid": plays,
+        "schedule.sid": ["nightly"], "play_sid": plays, "base": ["main", "HEAD~1", "--all"],
+        "head": ["feature", "main", ""],
     }  # fmt: skip
 
 
@@ -109,6 +111,13 @@ def bombard(server: Served, seed: int, count: int) -> Counter[int]:
                 seen.update(codes(answer))
     assert server.result("health")["status"] == "ok"
     return seen
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review runs the tests of the repository that the server is in: not these."""
+    serve_reviews(tmp_path / "project", tmp_path / "data", monkeypatch)
+    monkeypatch.setenv("FLOWGAUGE_DATA", str(tmp_path / "data"))
 
 
 @pytest.mark.timeout(600)

@@ -122,8 +122,9 @@ def test_a_tag_is_not_mistaken_for_another(store: Store, key: str, value: str, f
     assert bool(store.list_benchmarks(tags={key: value}).items) is found
 
 
-def test_a_benchmark_is_found_by_its_beginning_and_latest(store: Store) -> None:
+def test_a_benchmark_is_found_by_its_beginning_and_latest_is_no_snapshot(store: Store) -> None:
     store.put_benchmarks([benchmark(sid="bm_1", created_at=5), benchmark(sid="bm_12", created_at=1)])
+    store.put_benchmarks([benchmark(sid="bm_9", created_at=9, kind="snapshot", subject="registry")])
     assert store.get_benchmark("bm_1").sid == "bm_1"
     assert store.get_benchmark("bm_12").sid == "bm_12"
     assert store.get_benchmark("latest").sid == "bm_1"
@@ -234,6 +235,19 @@ def test_the_baseline_of_a_branch_is_the_newest_like_it_on_the_nearest_commit(st
     assert store.newest_by_commits(["c1", *map(str, range(1200)), "c3"], like=candidate) == far
     assert store.newest_by_commits(["c1", "c4"], like=candidate) is None
     assert store.newest_by_commits([], like=candidate) is None
+
+
+def test_where_no_commit_has_the_whole_fingerprint_the_same_data_set_is_enough(store: Store) -> None:
+    old = Fingerprint(dataset="d", price_table="march")
+    near = named(store, "nightly", 2, commit="c2", fingerprint=old)
+    named(store, "nightly", 3, commit="c1", fingerprint=Fingerprint(dataset="another", price_table="april"))
+    far = named(store, "nightly", 1, commit="c3", fingerprint=Fingerprint(dataset="d", price_table="may"))
+    candidate = named(store, "nightly", 10, commit="c0", fingerprint=Fingerprint(dataset="d", price_table="april"))
+    assert store.newest_by_commits(["c1", "c2", "c3"], like=candidate) == near
+    assert store.newest_by_commits(["c1", *map(str, range(1200)), "c3"], like=candidate) == far
+    assert store.newest_by_commits(["c1"], like=candidate) is None
+    whole = named(store, "nightly", 1, commit="c4", fingerprint=candidate.fingerprint)
+    assert store.newest_by_commits(["c1", "c2", *map(str, range(1200)), "c4"], like=candidate) == whole
 
 
 def test_the_baseline_of_a_branch_may_be_ingested(store: Store) -> None:

@@ -50,6 +50,8 @@ def calibrated(
     """One row a number of runs. Raises UsageError for a metric that the benchmark does not have."""
     measured = load_side(store, side)
     samples = _samples(measured, metric)
+    for effect in effects:
+        _check(effect, metric, falls=metric == SUCCESS_RATE or samples.direction == "higher")
     rows = []
     for count in runs:
         found = calibrate(
@@ -83,6 +85,7 @@ def planned(store: Store, side: Side, metric: str, policy: Policy, *, effect: fl
 
 def spread_plan(spread: float, metric: str, tolerance: float, alpha: float, effect: float, power: float) -> RunsPlan:
     """For a metric whose logarithms have this spread."""
+    _check(effect, metric)
     distance = math.log1p(effect) - math.log1p(tolerance)
     chances = {runs: power_of_means(runs, distance, spread, alpha=alpha) if distance > 0 else 0.0 for runs in TABLE_RUNS}
     runs = runs_for_means(distance, spread, alpha=alpha, power=power) if distance > 0 else None
@@ -91,6 +94,7 @@ def spread_plan(spread: float, metric: str, tolerance: float, alpha: float, effe
 
 def rate_plan(rate: float, metric: str, tolerance: float, alpha: float, effect: float, power: float) -> RunsPlan:
     """For a pass rate that would fall by `effect`, as a share of itself."""
+    _check(effect, metric, falls=True)
     lower = rate * (1 - effect)
     chances = {runs: power_of_rates(runs, rate, lower, alpha=alpha) for runs in TABLE_RUNS}
     runs = runs_for_rates(rate, lower, alpha=alpha, power=power)
@@ -100,6 +104,13 @@ def rate_plan(rate: float, metric: str, tolerance: float, alpha: float, effect: 
 def variation_spread(variation: float) -> float:
     """From the spread of values by their mean, as a person knows it."""
     return log_spread(variation)
+
+
+def _check(effect: float, metric: str, *, falls: bool = False) -> None:
+    """What falls cannot fall by more than all of it."""
+    if not 0 < effect < math.inf or (falls and effect > 1):
+        most = "an effect above 0, up to 1" if falls else "an effect above 0"
+        raise UsageError(f"{metric} cannot be worse by {effect:g} times itself.", remedy=f"Give {most}: 0.2 is 20 % worse.")
 
 
 def _samples(measured: Measured, metric: str) -> Samples:

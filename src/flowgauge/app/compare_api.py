@@ -22,8 +22,11 @@ def comparison(candidate: str, baseline: str, *, policy: PolicySource = None, db
         return _compared(store, candidate, baseline, policy, over)[0].comparison
 
 
-def gate(candidate: str, baseline: str, *, policy: PolicySource = None, db: str | None = None, **over: Any) -> GateResult:
-    """The same with a decision: `status` is passed, failed or not_measured. A failed gate is a result, not an error."""
+def gate(candidate: str, baseline: str = "", *, policy: PolicySource = None, db: str | None = None, **over: Any) -> GateResult:
+    """The same with a decision: `status` is passed, failed or not_measured. A failed gate is a result, not an error.
+
+    A policy of limits, k_of_n or history alone needs no baseline.
+    """
     with opened_store(db) as store:
         compared, asked = _compared(store, candidate, baseline, policy, over)
         return gate_stored(store, compared, asked, policy_name=str(policy) if isinstance(policy, str | Path) else "")

@@ -45,7 +45,11 @@ def compare_sides(
 
     mine = load_side(store, candidate, with_nodes=with_nodes)
     if not baseline:
-        return Compared(comparison=not_compared(mine, "not_attempted", "No baseline was named."), candidate=mine, baseline=None)
+        return Compared(
+            comparison=not_compared(mine, "not_attempted", "No baseline was named. Name one to hold it against."),
+            candidate=mine,
+            baseline=None,
+        )
     try:
         other = find_side(store, baseline, like=candidate.benchmark, folder=folder)
     except NotFound as error:
@@ -53,7 +57,7 @@ def compare_sides(
     except FlowgaugeError as error:
         return Compared(comparison=not_compared(mine, "fetch_failed", str(error)), candidate=mine, baseline=None)
     if other.benchmark.sid == candidate.benchmark.sid:
-        reason = f"{other.label} is the candidate itself."
+        reason = f"{other.label} is the candidate itself. Name another."
         return Compared(comparison=not_compared(mine, "self_baseline", reason), candidate=mine, baseline=None)
     theirs = load_side(store, other, with_nodes=with_nodes)
     return Compared(comparison=compare(mine, theirs, policy=policy), candidate=mine, baseline=theirs)

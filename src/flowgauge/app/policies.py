@@ -21,6 +21,11 @@ def policy_of(source: PolicySource, **over: Any) -> Policy:
     return _checked({**msgspec.structs.asdict(base), **laid}) if laid else base
 
 
+def needs_no_baseline(policy: Policy) -> bool:
+    """Does it ask anything that can be answered without one?"""
+    return bool(policy.limits or policy.k_of_n or any(asked.history for asked in policy.metrics.values()))
+
+
 def _base(source: PolicySource) -> Policy:
     if isinstance(source, str | Path):
         from flowgauge.compare.limits import read_limit

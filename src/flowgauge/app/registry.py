@@ -21,7 +21,7 @@ from flowgauge.app.snapshots import Snapshots
 from flowgauge.registry import discovery, installing
 from flowgauge.registry.running import Tell, run_adapters
 from flowgauge.registry.settings import FILE, Settings, load_settings
-from flowgauge.registry.snapshot import ASKED, AskedTier, Snapshot
+from flowgauge.registry.snapshot import ASKED, WAIT_S, AskedTier, Snapshot
 from flowgauge.registry.upgrade import UpgradeCheck
 
 if TYPE_CHECKING:
@@ -64,12 +64,16 @@ class Registry:
             return run_adapters(discovery.choose(candidates, names, self._store, self.settings), tell)
         return run_adapters(_of(candidates, tier), tell)
 
-    def capture_snapshot(self, version: str, git_sha: str = "", tier: AskedTier = "fast", *, tell: Tell | None = None) -> Snapshot:
+    def capture_snapshot(
+        self, version: str, git_sha: str = "", tier: AskedTier = "fast", *, tell: Tell | None = None, wait_s: float = WAIT_S
+    ) -> Snapshot:
         """Run the adapters of a tier (all: of every tier) and keep what they measured under the version, in its file and in the store.
 
-        `git_sha`: the commit checked out here where it is not given.
+        `git_sha`: the commit checked out here where it is not given. Raises Conflict where another capture does not end within `wait_s`.
         """
-        return self.snapshots.capture(version, git_sha, tier, lambda taken: run_adapters(_of(self._candidates(), tier), tell, taken))
+        return self.snapshots.capture(
+            version, git_sha, tier, lambda taken: run_adapters(_of(self._candidates(), tier), tell, taken), wait_s=wait_s
+        )
 
     def is_upgrade_safe(self, old_version: str, new_version: str) -> tuple[bool, str]:
         """Is no fast-tier metric of the new version worse than the old one's by more than 5 %? And why."""

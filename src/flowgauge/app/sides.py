@@ -4,7 +4,7 @@
     release               a baseline by its name
     latest, support-1f2e  a bench, where it has one configuration; else with :configuration
     suite/test_sort       the newest benchmark of a subject that was ingested
-    merge-base:main       the newest benchmark of an ancestor of the merge base, alike in all that must be alike
+    merge-base:main       the newest benchmark of an ancestor of the merge base, alike in all that must be alike; else of the same data set
     newest:nightly        the newest benchmark whose bench (or subject) begins so, of the candidate's configuration
 
 Reads the store and, for a merge base, git.
@@ -69,6 +69,15 @@ def label_of(benchmark: Benchmark) -> str:
     return f"{benchmark.bench_id}:{benchmark.config}" if benchmark.bench_uid else benchmark.subject or benchmark.sid
 
 
+def benchmark_if_there(store: Store, sid: str) -> tuple[Benchmark | None, str]:
+    """With its label; neither for one that was deleted."""
+    try:
+        found = store.get_benchmark(sid)
+    except NotFound:
+        return None, ""
+    return found, label_of(found)
+
+
 def _side(benchmark: Benchmark) -> Side:
     return Side(benchmark, label_of(benchmark))
 
@@ -101,7 +110,7 @@ def _of_merge_base(store: Store, ref: str, like: Benchmark | None, folder: Path 
     if found is None:
         raise NotFound(
             f"No benchmark like {label_of(like)} is stored for the merge base or the {len(commits) - 1} commits before it.",
-            remedy="Run the bench on that branch first, with the same data set, checks and machine.",
+            remedy="Run the bench on that branch first, with the same configuration and data set.",
         )
     return Side(found, f"{ref} ({found.commit[:7]})")
 

@@ -46,10 +46,13 @@ class Snapshots:
         self._store = store
         self._data = data
 
-    def capture(self, version: str, git_sha: str, tier: AskedTier, run: Run) -> Snapshot:
-        """Merged into what the version has already. Raises UsageError for a version that is no file name."""
+    def capture(self, version: str, git_sha: str, tier: AskedTier, run: Run, *, wait_s: float = files.WAIT_S) -> Snapshot:
+        """Merged into what the version has already. Raises UsageError for a version that is no file name.
+
+        Conflict where another capture does not end within `wait_s`.
+        """
         files.check_version(version)
-        with files.writing(self._data):
+        with files.writing(self._data, wait_s):
             old = self.find(version)
             outcomes = tuple(map(_redacted(), run(old.outside(ASKED[tier]) if old else {})))
             taken = Taken(outcomes=outcomes, git_sha=git_sha or commit_here(), machine=machine_class(), moment=datetime.now(UTC))

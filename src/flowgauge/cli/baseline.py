@@ -60,14 +60,28 @@ def list_all(cursor: str, limit: int, as_json: bool, db: str | None) -> None:
 
 @command.command("show")
 @click.argument("name")
+@click.option("--cursor", default="", help="Where the last page of its history ended.")
+@limit_option
+@json_option
 @db_option
-def show_one(name: str, db: str | None) -> None:
-    """Show a baseline with its benchmark, as JSON."""
+def show_one(name: str, cursor: str, limit: int, as_json: bool, db: str | None) -> None:
+    """Show what stands under NAME, and what stood there before, newest first."""
+    from flowgauge.app.sides import benchmark_if_there
     from flowgauge.app.workspace import opened_store
+    from flowgauge.report.lists import baseline_history_table
+    from flowgauge.report.play import show
 
     with opened_store(db) as store:
         found = store.get_baseline(name)
-        print_json({"baseline": found, "benchmark": store.get_benchmark(found.benchmark_sid)})
+        benchmark = store.get_benchmark(found.benchmark_sid)
+        before = store.baseline_history(name, cursor or None, limit)
+        rows = [(each, *benchmark_if_there(store, each.benchmark_sid)) for each in (found, *before.items)]
+    if as_json:
+        print_json({"baseline": found, "benchmark": benchmark, "history": before.items, "next_cursor": before.next_cursor})
+        return
+    show(baseline_history_table(rows, now_ms()))
+    if before.next_cursor:
+        click.echo(f"more: --cursor {before.next_cursor}", err=True)
 
 
 @command.command("rm")

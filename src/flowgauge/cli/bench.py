@@ -87,7 +87,7 @@ def command(**options: Any) -> int:
     from flowgauge.cli.benching import conclude, conclude_decided
 
     if options["until_decided"]:
-        return conclude_decided(asyncio.run(_until_decided(options)))
+        return conclude_decided(asyncio.run(_until_decided(options)), bounds)
     if options["baseline"] or options["policy_file"]:
         raise UsageError("--baseline and --policy go with --until-decided.", remedy="Add it, or gate afterwards: flowgauge gate latest")
     return conclude(asyncio.run(_bench(options)), bounds)

@@ -19,7 +19,7 @@ from flowgauge.report import words
 
 if TYPE_CHECKING:
     from flowgauge.app.bench_plan import Preview
-    from flowgauge.app.until_decided import Decided
+    from flowgauge.app.until_decided import CutShort, Decided
     from flowgauge.store.store import Store
 
 EVERY_S = 0.1
@@ -132,16 +132,32 @@ def conclude(outcome: BenchOutcome, bounds: Sequence[Bound]) -> int:
     return 1 if failures else 0
 
 
-def conclude_decided(decided: Decided) -> int:
-    """The verdict after the report, and the gate's exit code; an interruption or spent money goes first where nothing is decided."""
+def conclude_decided(decided: Decided, bounds: Sequence[Bound]) -> int:
+    """The verdict after the report, and the exit code of gate and --fail-under together: 1 where either found harm."""
     from flowgauge.cli.verdicts import show_on_stderr
 
     show_on_stderr(decided.gate)
+    if decided.cut_short:
+        return _conclude_cut_short(decided, decided.cut_short)
     how = "decided" if decided.decided else "not decided"
     runs = words.plural(decided.runs, "run")
     click.echo(f"{how} after {words.plural(decided.looks, 'look')}, {runs} of each case", err=True)
-    ended = conclude(decided.outcome, ())
-    return decided.gate.exit_code if decided.decided or not ended else ended
+    codes = {conclude(decided.outcome, bounds), int(decided.gate.exit_code)}
+    return 1 if 1 in codes else max(codes)
+
+
+def _conclude_cut_short(decided: Decided, cut: CutShort) -> int:
+    """What is missing, which verdict stands, and how to go on."""
+    spent = cut.by == "budget_exceeded"
+    ended = "The budget ended" if spent else "Interrupted"
+    stage = f"in the middle of the stage of {words.plural(cut.runs, 'run')} of each case"
+    missing = f"{cut.trials} of {words.plural(cut.planned, 'trial')} are measured, {cut.planned - cut.trials} are missing"
+    stands = f"look {decided.looks}, after {words.plural(decided.runs, 'run')} of each case" if decided.looks else ""
+    verdict = f"The verdict is that of {stands}: not decided." if stands else "There was no look yet: not decided."
+    click.echo(f"{ended} {stage}: {missing}. Looking there would raise false alarms, so nobody did. {verdict}", err=True)
+    budget = " --budget USD (for the whole bench, what is spent included)" if spent else ""
+    click.echo(f"Go on with the same command and --extend {decided.outcome.record.bench_id}{budget}", err=True)
+    return 4 if spent else 130
 
 
 def show_preview(preview: Preview, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from flowgauge.cli.ending import ending_tidily
 from flowgauge.cli.options import db_option, json_option, print_json
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def run(names: tuple[str, ...], tier: Any, settings_file: Path | None, time_limi
 
     Exit code: 0, or 3 where an adapter failed or nothing was measured.
     """
-    with opened_registry(db, settings_file, time_limit_s) as registry:
+    with ending_tidily(), opened_registry(db, settings_file, time_limit_s) as registry:
         outcomes = registry.run(names, tier=tier, tell=None if as_json else tell_outcome)
     if as_json:
         print_json({"outcomes": outcomes})
@@ -96,7 +97,7 @@ def install(repo_url: str, name: str, as_json: bool, db: str | None, yes: bool, 
 
     REPOSITORY is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a folder. What will run is shown, and runs only if you agree.
     """
-    with opened_registry(db) as registry:
+    with ending_tidily(), opened_registry(db) as registry:
         made = registry.discover_and_install(repo_url, name, consent=lambda plan: _agreed(plan, yes=yes), **options)
     if as_json:
         print_json(made)

@@ -16,6 +16,7 @@ SCHEMAS: dict[str, str] = {
     "bench-report": "report.bench_json:bench_report_json_schema",
     "compare-report": "report.compare_report:compare_report_json_schema",
     "trend-report": "report.trend_json:trend_report_json_schema",
+    "review": "registry.review.settings:review_json_schema",
     "metrics": "define.ingest.metrics_schema:metrics_json_schema",
     "perf-scenario": "perf.scenario:scenario_json_schema",
     "perf-run": "perf.artifact:run_json_schema",

@@ -20,19 +20,36 @@ if TYPE_CHECKING:
 @click.option("--port", default=8321, show_default=True, type=click.IntRange(0, 65535), help="0 picks a free one.")
 @click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="A name the server is called by; repeat for more.")
 @click.option("--max-running", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Plays at once; others wait.")
+@click.option("--daemon", is_flag=True, help="Watch over agents, too, as `flowgauge daemon` does.")
+@click.option("--daemon-every", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Ticks from one look to the next.")
+@click.option(
+    "--daemon-tick", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="One tick of it."
+)
 @db_option
-def command(host: str, port: int, allowed_hosts: tuple[str, ...], max_running: int, db: str | None) -> None:
+def command(
+    host: str,
+    port: int,
+    allowed_hosts: tuple[str, ...],
+    max_running: int,
+    daemon: bool,
+    daemon_every: int,
+    daemon_tick: float,
+    db: str | None,
+) -> None:
     """Serve all operations over HTTP: JSON-RPC at /rpc, events at /events.
 
     On loopback everybody on this machine may call. On any other address, or under any other name, each call needs a
     token: `flowgauge token create` makes one. Ctrl-C stops the server; plays that are not finished go on when it is back.
     """
+    from flowgauge.app.daemon import DaemonSettings
+
     try:
         from flowgauge.serve.running import Settings, serve
     except ImportError as error:
         raise MissingExtra("flowgauge serve", "server") from error
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    settings = Settings(db=db, host=host, port=port, allowed_hosts=allowed_hosts, max_running=max_running)
+    watching = DaemonSettings(every=daemon_every, tick_s=daemon_tick) if daemon else None
+    settings = Settings(db=db, host=host, port=port, allowed_hosts=allowed_hosts, max_running=max_running, daemon=watching)
     asyncio.run(serve(settings, _tell))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from flowgauge.cli.ending import ending_tidily
 from flowgauge.cli.options import db_option, json_option, print_json
 from flowgauge.cli.registry import NOT_MEASURED, opened_registry, settings_option, tell_outcome
 from flowgauge.cli.verdicts import out_options, show_verdicts
@@ -33,7 +34,7 @@ def capture(
 
     Exit code: 0, or 3 where an adapter failed or nothing was measured. The snapshot is kept either way.
     """
-    with opened_registry(db, settings_file, time_limit_s) as registry:
+    with ending_tidily(), opened_registry(db, settings_file, time_limit_s) as registry:
         made = registry.capture_snapshot(version, git_sha, tier, tell=None if as_json else tell_outcome)
     if as_json:
         print_json(made)

@@ -97,3 +97,5 @@ def import_(path: Path, db: str | None) -> None:
     with opened_store(db) as store:
         done = store.import_(path)
     click.echo(f"{sum(done.added.values())} rows added, {sum(done.kept.values())} were there already.")
+    for note in done.notes:
+        click.echo(note)

@@ -123,15 +123,19 @@ def _show(source: T, options: Mapping[str, Any], formats: Mapping[str, Format[T]
 
 
 def _tell_github(source: CompareSource) -> None:
-    """A summary of the step and lines in its log, in the files and the form that GitHub's runner names."""
     from flowgauge.report.gate_github import github_annotations, github_summary
 
+    tell_github(lambda: github_summary(source), lambda: github_annotations(source))
+
+
+def tell_github(summary: Callable[[], str], annotations: Callable[[], Sequence[str]]) -> None:
+    """A summary of the step and lines in its log, in the files and the form that GitHub's runner names; nothing elsewhere."""
     if path := os.environ.get("GITHUB_STEP_SUMMARY"):
         try:
             with Path(path).open("a", encoding="utf-8") as out:
-                out.write(github_summary(source))
+                out.write(summary())
         except OSError as error:
             raise UsageError(f"GITHUB_STEP_SUMMARY names a file that cannot be written: {error}.", remedy="Unset it.") from error
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in github_annotations(source):
+        for line in annotations():
             click.echo(line, err=True)

@@ -41,9 +41,9 @@ def not_compared(candidate: Measured, attempt: Attempt, reason: str, *, baseline
 def compare(candidate: Measured, baseline: Measured | None, *, policy: Policy) -> Comparison:
     """The candidate against the baseline, as the policy counts."""
     if baseline is None:
-        return not_compared(candidate, "no_baseline", "There is no baseline.")
+        return not_compared(candidate, "no_baseline", "There is no baseline. Name one that can be read.")
     if candidate.benchmark.sid == baseline.benchmark.sid:
-        return not_compared(candidate, "self_baseline", f"{baseline.label} is the candidate itself.", baseline=baseline.label)
+        return not_compared(candidate, "self_baseline", f"{baseline.label} is the candidate itself. Name another.", baseline=baseline.label)
     rates = compare_rates(candidate.cases, baseline.cases, count_all_failures=policy.count_all_failures)
     return msgspec.structs.replace(
         not_compared(candidate, "ok", "", baseline=baseline.label),

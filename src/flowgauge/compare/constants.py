@@ -1,10 +1,11 @@
-"""A metric that does not vary: a price, a number of tokens. Judged exactly, without a test.
+"""A metric that does not vary (a price, a number of tokens), or varies on both sides alike. Judged exactly, without a test.
 
 Matched samples in; the two values out, where neither side varies and every case
 changed by the same factor, with the chance that runs in random order would
-fall apart like that. Values that differ by less than one in 10⁹ are the same.
-A score that never varied may be luck, since one bad run in twenty takes 5 % off
-it: there, it takes runs to exclude harm.
+fall apart like that. So it is where every run, in order of size, changed by one
+factor: the same runs at another price. Values that differ by less than one in
+10⁹ are the same. A score that never varied may be luck, since one bad run in
+twenty takes 5 % off it: there, it takes runs to exclude harm.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import NamedTuple
 from flowgauge.compare.matching import Matched
 from flowgauge.model.figure import Direction
 from flowgauge.stats.ratio_cases import Groups
+from flowgauge.stats.same import SAME
 
-_SAME = 1e-9
 _MOST_EXACT_RUNS = 500
+_MOST_CASES = 500
+"""Already their number of ways to be dealt, with one run a side, is beyond any alpha; that of more is beyond a float."""
 
 
 class Constants(NamedTuple):
@@ -27,23 +30,55 @@ class Constants(NamedTuple):
     candidate: float
     baseline: float
     p: float
-    """That so many runs, dealt to the sides at random within their cases, come out sorted. It is 1 where nothing differs."""
+    """That so many runs, dealt to the sides at random within their cases, come out like this. It is 1 where nothing differs."""
+    scaled: bool = False
+    """The sides vary, and are the same but for one factor, which is not 1."""
 
     @property
     def same(self) -> bool:
         """Nothing differs."""
-        return math.isclose(self.candidate, self.baseline, rel_tol=_SAME)
+        return math.isclose(self.candidate, self.baseline, rel_tol=SAME)
 
 
 def constants(matched: Matched) -> Constants | None:
-    """None where something varies."""
-    if matched.design not in ("paired", "trials") or not (_flat(matched.candidate) and _flat(matched.baseline)):
+    """None where something varies by itself."""
+    if matched.design not in ("paired", "trials"):
         return None
+    if not (_flat(matched.candidate) and _flat(matched.baseline)):
+        return _scaled(matched)
     ours, theirs = [group[0] for group in matched.candidate], [group[0] for group in matched.baseline]
-    if not _one_factor(ours, theirs):
+    if not _one(_factors(ours, theirs)):
         return None
-    found = Constants(math.fsum(ours) / len(ours), math.fsum(theirs) / len(theirs), 1.0)
+    found = Constants(_mean(ours), _mean(theirs), 1.0)
     return found if found.same else found._replace(p=_chance(matched))
+
+
+def _scaled(matched: Matched) -> Constants | None:
+    """None where the runs of the sides, each in ascending order, do not all differ by one factor."""
+    factors: list[float] = []
+    for ours, theirs in zip(matched.candidate, matched.baseline, strict=True):
+        factors = [*factors[:1], *_factors_of_case(ours, theirs)]
+        if len(ours) != len(theirs) or not _one(factors) or math.inf in factors or any(map(_is_one, factors[:1])):
+            return None
+    ours, theirs = ([_mean(group) for group in side] for side in (matched.candidate, matched.baseline))
+    found = Constants(_mean(ours), _mean(theirs), _chance(matched), scaled=True)
+    return None if found.same else found
+
+
+def _factors_of_case(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Of all runs; of the extremes only where those differ or are equal, which is enough to see that there is nothing to find."""
+    ends = _factors([min(ours), max(ours)], [min(theirs), max(theirs)])
+    if len(ours) != len(theirs) or not _one(ends) or any(map(_is_one, ends)):
+        return ends
+    return _factors(sorted(ours), sorted(theirs))
+
+
+def _is_one(factor: float) -> bool:
+    return math.isclose(factor, 1.0, rel_tol=SAME)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def is_score(fixed: Constants, direction: Direction) -> bool:
@@ -64,18 +99,32 @@ def runs_without_luck(tolerance: float, alpha: float) -> int | None:
 def runs_for(alpha: float, cases: int) -> int:
     """The fewest runs a side, spread evenly over the cases, at which sorted constants are rarer than alpha."""
     runs = 1
-    while math.comb(2 * runs, runs) ** cases * alpha < 1:
+    while math.comb(2 * runs, runs) ** min(cases, _MOST_CASES) * alpha < 1:
         runs += 1
     return runs * cases
 
 
 def _flat(groups: Groups) -> bool:
-    return all(math.isclose(value, group[0], rel_tol=_SAME) for group in groups for value in group)
+    """What varies mostly shows it at the last value; what does not is mostly equal to the last digit, which is quickly counted."""
+    for group in groups:
+        if group[-1] != group[0] and not math.isclose(group[-1], group[0], rel_tol=SAME):
+            return False
+        if group.count(group[0]) != len(group) and not _even(group):
+            return False
+    return True
 
 
-def _one_factor(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    factors = [math.inf if not old else new / old for new, old in zip(ours, theirs, strict=True) if new or old]
-    return all(factor == factors[0] or math.isclose(factor, factors[0], rel_tol=_SAME) for factor in factors)
+def _even(group: Sequence[float]) -> bool:
+    """If the smallest and the largest are the same as the first, so is all between."""
+    return all(math.isclose(value, group[0], rel_tol=SAME) for value in (min(group), max(group)))
+
+
+def _factors(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    return [math.inf if not old else new / old for new, old in zip(ours, theirs, strict=True) if new or old]
+
+
+def _one(factors: Sequence[float]) -> bool:
+    return all(factor == factors[0] or math.isclose(factor, factors[0], rel_tol=SAME) for factor in factors)
 
 
 def _chance(matched: Matched) -> float:

@@ -94,7 +94,7 @@ def _judge(
     if matched.design == "none":
         return msgspec.structs.replace(start, reason="the sides have no case in common"), None
     fixed = constants(matched)
-    if fixed:
+    if fixed and (not fixed.scaled or fixed.p <= alpha):
         return _exact(start, fixed, matched, alpha), None
     return start, _test(effect_of(matched, start.direction), start)
 
@@ -149,7 +149,7 @@ def _mean_moved(mean: Reading, direction: Direction) -> str:
 
 
 def _exact(start: MetricVerdict, fixed: Constants, matched: Matched, alpha: float) -> MetricVerdict:
-    """Neither side varies."""
+    """Neither side varies, or both alike."""
     harmful = not fixed.same and beyond(fixed.candidate, fixed.baseline, start.tolerance, start.direction)
     good = not fixed.same and (fixed.candidate < fixed.baseline) is (start.direction == "lower")
     score = fixed.same and is_score(fixed, start.direction)
@@ -169,7 +169,7 @@ def _exact(start: MetricVerdict, fixed: Constants, matched: Matched, alpha: floa
         p_harmless=1.0 if harmful else p,
         p_better=p if good else 1.0,
         p_adjusted=p if harmful else 1.0,
-        method=f"{matched.words}; neither side varies",
+        method=f"{matched.words}; {'every run changed by one factor' if fixed.scaled else 'neither side varies'}",
         runs_needed=None if sure else needed,
         reason="" if sure else "neither side varies, but so few runs may do so by chance",
     )
@@ -214,7 +214,7 @@ def _missing(start: MetricVerdict, ours: Samples | None, theirs: Samples | None)
         reason = f"the candidate {'does not have it' if ours is None else 'could not measure it'}"
         return msgspec.structs.replace(start, verdict="vanished", reason=reason)
     if ours.unit != theirs.unit:
-        return msgspec.structs.replace(start, reason=f"the units differ: {ours.unit or 'none'} and {theirs.unit or 'none'}")
+        return msgspec.structs.replace(start, unit="", reason=f"the units differ: {ours.unit or 'none'} and {theirs.unit or 'none'}")
     return start if start.reason else None
 
 

@@ -10,7 +10,6 @@ watched besides: more slow runs are harm, even where the typical run is as fast.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -21,6 +20,7 @@ from flowgauge.stats import ratio_means, ratio_typical
 from flowgauge.stats.intervals import Bounds
 from flowgauge.stats.ratio_cases import Cases, log_ratios
 from flowgauge.stats.ratio_ranks import thinned
+from flowgauge.stats.same import SAME, tie_sizes
 
 _MEAN_SHARE = 0.1
 """Of alpha, for harm that only the mean shows; from so many units a side, where that costs next to no power."""
@@ -107,7 +107,7 @@ def _two_samples(ours: Cases, theirs: Cases, matched: Matched, *, skewed: bool) 
     """Each side's runs, or its cases, as a sample."""
     first, second = _each_case(ours, theirs, skewed=skewed) if matched.design == "unpaired" else (matched.candidate[0], matched.baseline[0])
     mean = _by_means(ratio_means.of_samples(first, second), first, second, f"{matched.words}; means; t test")
-    if not skewed or _tied(first, second):
+    if not skewed or _tied(_logs(first), _logs(second)):
         return Effect(mean, None, matched, logs=False)
     view, test = ratio_typical.of_samples(first, second)
     words = f"{matched.words}; typical run; {test}"
@@ -123,7 +123,7 @@ def _paired(ours: Cases, theirs: Cases, matched: Matched, *, skewed: bool) -> Ef
     view_of_means = ratio_means.of_cases(ours.means, theirs.means)
     mean = _by_means(view_of_means, ours.means, theirs.means, f"{matched.words}; means; t test over cases")
     shifts = log_ratios(ours, theirs) if skewed else []
-    if not shifts or max(shifts) == min(shifts):
+    if not shifts or max(shifts) - min(shifts) <= SAME:
         return Effect(mean, None, matched, logs=False)
     view, test = ratio_typical.of_log_ratios(shifts, tied=_tied(shifts))
     return Effect(_by_medians(view, ours.medians, theirs.medians, f"{matched.words}; typical run; {test}"), mean, matched, logs=True)
@@ -140,7 +140,11 @@ def _by_medians(view: ratio_typical.TypicalRatio, ours: Sequence[float], theirs:
     return Reading(view, math.exp(middle + half), math.exp(middle - half), words)
 
 
-def _tied(*samples: Sequence[float]) -> bool:
+def _logs(positive: Sequence[float]) -> list[float]:
+    return [math.log(value) for value in thinned(positive)]
+
+
+def _tied(*logs: Sequence[float]) -> bool:
     """Is one value so common that ranks say little?"""
-    values = Counter(chain.from_iterable(thinned(sample) for sample in samples))
-    return values.most_common(1)[0][1] > max(2, _MOST_TIED * values.total())
+    values = sorted(chain.from_iterable(map(thinned, logs)))
+    return max(tie_sizes(values)) > max(2, _MOST_TIED * len(values))

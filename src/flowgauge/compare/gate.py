@@ -87,10 +87,9 @@ def _lines(
 
 
 def _not_compared(comparison: Comparison) -> GateLine:
-    reason = comparison.reason or "It could not be compared."
-    return GateLine(
-        subject="baseline", status="not_measured", rule="", verdict=comparison.attempt, words=f"{reason} Name a baseline that can be read."
-    )
+    """The reason of whoever looked for the baseline says what to do."""
+    reason = comparison.reason or "It could not be compared. Name a baseline that can be read."
+    return GateLine(subject="baseline", status="not_measured", rule="", verdict=comparison.attempt, words=reason)
 
 
 def _limit(bound: Bound, candidate: Measured) -> GateLine:

@@ -51,7 +51,7 @@ def _line(verdict: MetricVerdict, asked: Asked, rule: GateRule, comparison: Comp
     short = fewest < asked.min_samples and verdict.verdict != "vanished"
     found: Verdict = "inconclusive" if short else verdict.verdict
     told = _TOLD[found](verdict, comparison)
-    if short:
+    if short and (verdict.method or not verdict.reason):
         had = f"a side has {words.several(fewest, 'sample')} of the {asked.min_samples} asked for"
         told = f"{_figures(verdict, 'is inconclusive')}; {had}: run more."
     return GateLine(subject=verdict.metric, status=_STATUS[rule][found], rule=rule, verdict=found, words=told)

@@ -63,4 +63,4 @@ class Policy(Value, frozen=True):
     allow: Annotated[tuple[str, ...], Meta(description="Differences that --strict lets pass: price_table, machine, …")] = ()
     count_all_failures: bool = False
     max_infrastructure: Annotated[float, Meta(ge=0, le=1)] = 0.05
-    alpha: Annotated[float, Meta(gt=0, lt=0.5)] = 0.05
+    alpha: Annotated[float, Meta(ge=1e-9, lt=0.5)] = 0.05

@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from flowgauge.errors import Failed
 from flowgauge.nodes.context import fail
 
+Heard = Callable[[bytes], None]
 DRAIN_S = 1.0
 """How long the pipes may still bring what was written, once the whole group is dead."""
 
@@ -38,9 +39,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
 
 
-async def run_program(argv: list[str], stdin: bytes, environment: Mapping[str, str], limits: Limits, *, cwd: str | None = None) -> Ended:
-    """Run it. Raises errors.Failed where it cannot be started, takes too long or writes without end."""
-    starting = asyncio.ensure_future(_start(argv, environment, limits.max_bytes, cwd))
+async def run_program(
+    argv: list[str], stdin: bytes, environment: Mapping[str, str], limits: Limits, *, cwd: str | None = None, heard: Heard | None = None
+) -> Ended:
+    """Run it. Raises errors.Failed where it cannot be started, takes too long or writes without end.
+
+    `heard` is given what it writes, as it comes, so that something is known of one that was killed.
+    """
+    starting = asyncio.ensure_future(_start(argv, environment, lambda: _Program(limits.max_bytes, heard), cwd))
     try:
         # Not cancelled with us: what is half started could not be killed as a group.
         await asyncio.wait([starting])
@@ -57,10 +63,10 @@ async def run_program(argv: list[str], stdin: bytes, environment: Mapping[str, s
     return Ended(program.exit_code, bytes(program.written[1]), bytes(program.written[2]))
 
 
-async def _start(argv: list[str], environment: Mapping[str, str], max_bytes: int, cwd: str | None) -> _Program:
+async def _start(argv: list[str], environment: Mapping[str, str], make: Callable[[], _Program], cwd: str | None) -> _Program:
     loop = asyncio.get_running_loop()
     try:
-        _, program = await loop.subprocess_exec(lambda: _Program(max_bytes), *argv, env=environment, cwd=cwd, start_new_session=True)
+        _, program = await loop.subprocess_exec(make, *argv, env=environment, cwd=cwd, start_new_session=True)
     except (OSError, ValueError) as error:
         raise _cannot_start(argv[0], error) from error
     return program
@@ -81,8 +87,9 @@ async def _end(starting: asyncio.Future[_Program]) -> None:
 class _Program(asyncio.SubprocessProtocol):
     """Knows the end of the program apart from the end of its pipes, which its children may hold open."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, heard: Heard | None) -> None:
         self._max_bytes = max_bytes
+        self._heard = heard
         self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.written = {1: bytearray(), 2: bytearray()}
         self.flood = False
@@ -94,6 +101,8 @@ class _Program(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.written[fd] += data
+        if self._heard is not None:
+            self._heard(data)
         if len(self.written[fd]) > self._max_bytes and not self.flood:
             self.flood = True
             self._kill_group()

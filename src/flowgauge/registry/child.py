@@ -7,7 +7,6 @@ reaches the process that asked.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import tempfile
@@ -19,7 +18,7 @@ import msgspec
 
 from flowgauge.errors import Failed
 from flowgauge.nodes.program import Ended, Limits, run_program
-from flowgauge.registry import guest
+from flowgauge.registry import guest, stopping
 
 MAX_BYTES = 10_000_000
 """Of what it may print; more is a flood."""
@@ -58,7 +57,7 @@ def ask(home: Home, request: Mapping[str, Any], *, time_limit_s: float) -> dict[
         asked.write_text(json.dumps(request), encoding="utf-8")
         argv = home.argv(str(asked), str(answered))
         try:
-            ended = asyncio.run(run_program(argv, b"", home.environment(), Limits(max_bytes=MAX_BYTES, timeout_s=time_limit_s)))
+            ended = stopping.run(run_program(argv, b"", home.environment(), Limits(max_bytes=MAX_BYTES, timeout_s=time_limit_s)))
         except Failed as error:
             raise AdapterFailed(_in_words(error, time_limit_s)) from None
         return _read(answered, ended)
@@ -74,14 +73,21 @@ def _in_words(error: Failed, time_limit_s: float) -> str:
 
 def _read(file: Path, ended: Ended) -> dict[str, Any]:
     try:
-        answer = json.loads(file.read_text(encoding="utf-8"))
+        answer = json.loads(_text(file))
     except FileNotFoundError:
         said = ended.stderr.decode(errors="replace").strip()[-_TAIL:]
         raise AdapterFailed(f"it ended with exit code {ended.exit_code} before it answered{f': {said}' if said else ''}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise AdapterFailed("its answer is no JSON") from None
     if not isinstance(answer, dict):
         raise AdapterFailed("its answer is no object")
     if "error" in answer:
         raise AdapterFailed(str(answer["error"]))
     return answer
+
+
+def _text(file: Path) -> str:
+    """An adapter can write the file by itself, and so anything."""
+    if file.stat().st_size > MAX_BYTES:
+        raise AdapterFailed(f"its answer is longer than {MAX_BYTES // 1_000_000} MB")
+    return file.read_text(encoding="utf-8")

@@ -154,11 +154,12 @@ def _described(
     """What it says of itself; `tier` and `needs` are what was said when it was installed."""
     try:
         told = ask(home, request, time_limit_s=min(DESCRIBE_S, time_limit_s))
-        requires = _both(_read_requires(told["requires"]), needs)
-        tier = tier or _read_tier(told["tier"])
+        requires = _both(_read_requires(told.get("requires")), needs)
+        tier = tier or _read_tier(told.get("tier"))
+        packages = _read_absent(told.get("absent"))
     except (AdapterFailed, UsageError) as error:
         return _failed(name, source, str(error), tier or "fast")
-    absent = [f"the package {package} is not installed" for package in told["absent"]]
+    absent = [f"the package {package} is not installed" for package in packages]
     lacks = "; ".join([*absent, *filter(None, [missing(requires, packages_here=False)])])
     described = Description(name=name, tier=tier, source=source, requires=requires, missing=lacks)
     return Candidate(described, lambda: _measured(home, {**request, "run": True}, time_limit_s))
@@ -183,6 +184,12 @@ def _both(own: Requires, given: Requires | None) -> Requires:
     return Requires(
         gpu=own.gpu or given.gpu, min_vram_gb=max(own.min_vram_gb, given.min_vram_gb), packages=(*own.packages, *given.packages)
     )
+
+
+def _read_absent(packages: Any) -> list[str]:
+    if not isinstance(packages, list) or not all(isinstance(each, str) for each in packages):
+        raise AdapterFailed("it describes itself in a way that cannot be read")
+    return packages
 
 
 def _read_tier(tier: Any) -> Tier:

@@ -12,7 +12,6 @@ boundary: what is installed runs with the rights of whoever runs it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -27,6 +26,7 @@ from flowgauge.errors import BadFile, Conflict, Failed, NotFound, NotMeasured, U
 from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.problem import Problem
 from flowgauge.nodes.program import Limits, run_program
+from flowgauge.registry import stopping
 from flowgauge.registry.adapter import Requires, check_name
 from flowgauge.registry.adapters.table import BUILT_IN
 from flowgauge.registry.child import AdapterFailed, Home, ask
@@ -167,7 +167,7 @@ def _entry_point(plan: Plan, folder: Path) -> str:
     """The one of the adapter's name, or the only one; it must also load."""
     home = Home(python=str(_python(folder)), isolated=True, env=plan.env)
     try:
-        offered = list(ask(home, {"group": GROUP}, time_limit_s=DESCRIBE_S)["entry_points"])
+        offered = [str(name) for name in ask(home, {"group": GROUP}, time_limit_s=DESCRIBE_S).get("entry_points") or ()]
         chosen = plan.name if plan.name in offered else offered[0] if len(offered) == 1 else ""
         if not chosen:
             told = f"several adapters: {', '.join(offered)}" if offered else "no adapter"
@@ -193,7 +193,7 @@ def _git(*arguments: str, seconds: float = _STEP_S) -> str:
 
 def _step(what: str, argv: list[str], environment: Mapping[str, str], seconds: float = _STEP_S) -> str:
     try:
-        done = asyncio.run(run_program(argv, b"", environment, Limits(max_bytes=_MOST_BYTES, timeout_s=seconds)))
+        done = stopping.run(run_program(argv, b"", environment, Limits(max_bytes=_MOST_BYTES, timeout_s=seconds)))
     except Failed as error:
         raise NotMeasured(f"{what} failed: {error.failure.message}", remedy="Nothing was kept.") from None
     if done.exit_code:

@@ -25,7 +25,8 @@ from flowgauge.registry.adapter import TIERS, Outcome, Tier, check_name
 from flowgauge.store.filelock import locked
 
 FOLDER = "benchmarks"
-_WAIT_S = 3600.0
+WAIT_S = 3600.0
+"""How long a capture waits for another to end."""
 AskedTier = Literal["fast", "heavy", "all"]
 ASKED: dict[AskedTier, tuple[Tier, ...]] = {"fast": ("fast",), "heavy": ("heavy",), "all": TIERS}
 """Which tiers a capture runs."""
@@ -129,11 +130,11 @@ def whole(version: str, parts: dict[Tier, Part], figures: dict[str, Metric]) -> 
 
 
 @contextlib.contextmanager
-def writing(data: Path) -> Iterator[None]:
+def writing(data: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     """Around capture and write: two that capture the same version at once would lose a tier of one."""
     folder = data / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / ".lock", wait_s=_WAIT_S) as had:
+    with locked(folder / ".lock", wait_s=wait_s) as had:
         if not had:
             raise Conflict("Another snapshot is being captured.", remedy="Wait for its end.")
         yield

@@ -60,22 +60,27 @@ def choose(formats: Mapping[str, Format[T]], path: Path | str, name: str | None 
 
 def write_file(path: Path | str, format: Format[T], source: T) -> None:  # noqa: A002 - the word of the command line
     """Write one report file, whole or not at all."""
+    write_whole(path, lambda out: format.write(source, out))
+
+
+def write_whole(path: Path | str, write: Callable[[BinaryIO], object]) -> None:
+    """The same for anything that writes bytes."""
     place = Path(path)
     try:
-        _replace(place, format, source)
+        _replace(place, write)
     except OSError as error:
         raise UsageError(
             f"The report {str(place)!r} cannot be written: {error.strerror or error}.", remedy="Check the folder and its permissions."
         ) from error
 
 
-def _replace(place: Path, chosen: Format[T], source: T) -> None:
+def _replace(place: Path, write: Callable[[BinaryIO], object]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:80]}.", suffix=".part")
     part = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as out:
-            chosen.write(source, out)
+            write(out)
         part.chmod(_mode(place))
         part.replace(place)
     except BaseException:

@@ -38,6 +38,11 @@ def github_annotations(source: CompareSource) -> list[str]:
     Without a gate nothing fails the step, so regressions are warnings.
     """
     found = sorted(_annotations(source), key=lambda one: _KINDS.index(one[0]))
+    return annotation_lines(found)
+
+
+def annotation_lines(found: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Of any kind (error, warning, notice), title and message, those of a kind together: as GitHub's runner reads them from a log."""
     return [line for kind, group in groupby(found, key=lambda one: one[0]) for line in _of_kind(kind, [rest for _, *rest in group])]
 
 

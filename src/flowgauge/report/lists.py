@@ -103,6 +103,17 @@ def baseline_table(rows: Sequence[tuple[Baseline, Benchmark, str]], now_ms: int)
     return table
 
 
+def baseline_history_table(rows: Sequence[tuple[Baseline, Benchmark | None, str]], now_ms: int) -> Fitting:
+    """What stands under one name, then what stood there before. A benchmark that was deleted is gone."""
+    spare = ("benchmark", "set")
+    table = Fitting("baseline", "benchmark", "of", "set", "success", "note", right=("success",), spare=spare, loose=("note",))
+    for place, (baseline, benchmark, label) in enumerate(rows):
+        name = "before" if place else baseline.name
+        success = _success(benchmark) if benchmark else "–"
+        table.add_row(name, baseline.benchmark_sid, label or "gone", words.age(baseline.set_at, now_ms), success, baseline.note)
+    return table
+
+
 def token_table(tokens: Sequence[Token], now_ms: int) -> Fitting:
     """One row a token: what it may, and whether it still opens anything."""
     table = Fitting("token", "scope", "state", "used", "created", "sid", spare=("sid", "created"))

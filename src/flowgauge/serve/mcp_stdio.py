@@ -12,11 +12,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from flowgauge.app.host import open_host
+from flowgauge.app.stopping import signals
 from flowgauge.serve.caller import Caller
 from flowgauge.serve.limits import Limits
 from flowgauge.serve.mcp import NOT_INSTALLED
 from flowgauge.serve.rpc import Rpc
-from flowgauge.serve.running import signals
 
 if TYPE_CHECKING:
     from flowgauge.model.service import Scope

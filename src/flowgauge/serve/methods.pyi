@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from flowgauge.app.agents import AgentVersion
 from flowgauge.app.operations.benches import BenchView
 from flowgauge.app.operations.benchmark_flow import Measured, Prepared, Report
 from flowgauge.app.operations.benchmark_views import BenchmarkView, PerRunResult
@@ -17,6 +18,10 @@ from flowgauge.model.service import Schedule
 from flowgauge.model.verdict import Baseline, Comparison, GateResult, Trend
 from flowgauge.model.workflow import Example, WorkflowRecord
 from flowgauge.registry.adapter import Description
+from flowgauge.registry.agents.changes import AgentChanges, AgentTrend
+from flowgauge.registry.agents.snapshot import AgentSnapshot, Sections
+from flowgauge.registry.agents.validation import Validation
+from flowgauge.registry.review.decision import Review
 from flowgauge.registry.snapshot import Snapshot
 from flowgauge.registry.upgrade import UpgradeCheck
 from flowgauge.store.page import Page
@@ -251,6 +256,44 @@ class Methods:
         """Tell whether a version may take the place of another, by their fast-tier metrics."""
     def adapter_list(self) -> tuple[Description, ...]:
         """The adapters of the registry, and what each would miss."""
+    def agent_capture(
+        self,
+        *,
+        prompt_id: str,
+        flow_id: str,
+        trigger: Literal["creation", "recipe_change", "prompt_change", "intelligence_change", "autoresearch_improvement"],
+        user_id: str = ...,
+        user_prompt: str = ...,
+        sections: Sections = ...,
+        last: int = ...,
+    ) -> AgentSnapshot | None:
+        """Keep how an agent does now as the next version of its baseline."""
+    def agent_validate(
+        self, *, prompt_id: str, flow_id: str, sections: Sections = ..., last: int = ..., min_plays: int = ...
+    ) -> Validation:
+        """Tell whether an agent still does as well as its baseline."""
+    def agent_compare(self, *, prompt_id: str, flow_id: str, old_version: int, new_version: int) -> AgentChanges:
+        """What changed from one snapshot of an agent to another."""
+    def agent_trend(self, *, prompt_id: str, flow_id: str) -> AgentTrend:
+        """Where an agent is going, over all its snapshots."""
+    def agent_get(self, *, prompt_id: str, flow_id: str, version: int = ...) -> AgentSnapshot:
+        """One snapshot of an agent."""
+    def agent_list(self, *, prompt_id: str = ..., flow_id: str = ...) -> tuple[AgentVersion, ...]:
+        """The snapshots of an agent, or of all, by version."""
+    def review_run(
+        self,
+        *,
+        base: str,
+        head: str = ...,
+        candidate: str = ...,
+        baseline: str = ...,
+        policy: dict[str, Any] = ...,
+        agents: tuple[str, ...] = ...,
+        old_version: str = ...,
+        new_version: str = ...,
+        without: tuple[Literal["lint", "baseline"], ...] = ...,
+    ) -> Review:
+        """Review a change of the server's repository: size, lint, tests and baselines; approve, steward, reject or not measured."""
     def template_list(self) -> Templates:
         """The workflows that come with Flowgauge."""
     def workflow_from_template(self, *, name: str, make_current: bool = ...) -> WorkflowSaved:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import uvicorn
 
+from flowgauge.app.daemon import DaemonSettings, daemon_beside
 from flowgauge.app.host import MAX_PLAYS, open_host
+from flowgauge.app.stopping import signals
 from flowgauge.errors import UsageError
 from flowgauge.model.service import Token
 from flowgauge.serve.guard import CREATE_A_TOKEN, Door, door, opens
@@ -53,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Plays at once."""
     lease_s: float | None = None
     limits: Limits = Limits()
+    daemon: DaemonSettings | None = None
+    """None: agents are not watched."""
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -76,7 +79,7 @@ async def running_server(settings: Settings) -> AsyncIterator[Server]:
         async with open_host(settings.db, max_plays=settings.max_running, lease_s=settings.lease_s) as host:
             await asyncio.to_thread(_check_tokens, host, entry)
             application = Application(host, entry, host.store, settings.limits)
-            async with _listening(application, bound):
+            async with daemon_beside(host, settings.daemon), _listening(application, bound):
                 yield Server(_url(bound), host, application, tuple(sorted(entry.hosts)), entry.token_required)
 
 
@@ -181,25 +184,3 @@ def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
 def _url(bound: socket.socket) -> str:
     address, port = bound.getsockname()[:2]
     return f"http://{f'[{address}]' if ':' in address else address}:{port}"
-
-
-@contextlib.contextmanager
-def signals(asked: asyncio.Event) -> Iterator[None]:
-    """The first one asks; after that they do what they always do."""
-    loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def ask(*_: object) -> None:
-        restore()
-        loop.call_soon_threadsafe(asked.set)
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield
-    finally:
-        restore()

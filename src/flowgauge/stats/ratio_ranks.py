@@ -4,18 +4,19 @@ Positive values, or one difference a case, in; shifts of logarithms with exact
 or normal p-values and intervals out. The centre is that of Hodges & Lehmann
 (1963), Ann. Math. Statist. 34(2): the median of all differences between the
 samples, or of all means of two cases. Under the hypothesis that nothing but a
-shift tells the sides apart the p-values hold for any distribution.
+shift tells the sides apart the p-values hold for any distribution. Values that
+differ by less than one in 10⁹ are ties.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from flowgauge.stats.intervals import Bounds
+from flowgauge.stats.same import SAME, tie_ends
 from flowgauge.stats.special import normal_quantile, normal_sf
 from flowgauge.stats.two_samples import u_at_least, u_depth
 
@@ -57,13 +58,17 @@ class Ranks:
         return _error(self.interval())
 
     def _u(self, shift: float) -> tuple[float, float]:
-        """How many pairs differ by more than the shift, ties counted half; and Σ(t³ - t) over groups of equal values."""
+        """How many pairs differ by more than the shift, ties counted half; and Σ(t³ - t) over groups of same values."""
         moved = [value - shift for value in self._first]
-        twice = sum(bisect_left(self._second, value) + bisect_right(self._second, value) for value in moved)
-        groups = Counter(moved)
-        groups.update(self._second)
+        above = below = twice = ties = 0
+        for end in tie_ends(sorted([*moved, *self._second])):
+            above_end, below_end = bisect_right(moved, end, above), bisect_right(self._second, end, below)
+            twice += (above_end - above) * (below + below_end)
+            tied = above_end - above + below_end - below
+            ties += tied**3 - tied
+            above, below = above_end, below_end
         scale = ((self._n + self._m) / (len(moved) + len(self._second))) ** 3
-        return twice / 2 * self._weight, sum(t**3 - t for t in groups.values() if t > 1) * scale
+        return twice / 2 * self._weight, ties * scale
 
     def _within(self, shift: float) -> float:
         """How many pairs differ by no more than the shift."""
@@ -104,24 +109,28 @@ class SignedRanks:
         return _error(self.interval())
 
     def _p(self, moved: list[float]) -> float:
-        """That the sum of the ranks of what is above zero is at least so large."""
-        pairs = sum(len(moved) - (bisect_left(moved, -value) + bisect_right(moved, -value)) / 2 for value in moved)
-        alone = len(moved) - (bisect_left(moved, 0.0) + bisect_right(moved, 0.0)) / 2
-        w = (pairs + alone) / 2 * self._weight
-        sizes = Counter(abs(value) for value in moved)
-        if self._n <= _MOST_EXACT_CASES and len(sizes) == self._n and 0.0 not in sizes:
+        """That the sum of the ranks of what is above zero is at least so large. Zeros have ranks, too, and half of them is above."""
+        sizes = sorted(map(abs, moved))
+        zeros = bisect_right(sizes, SAME)
+        positive = sorted(value for value in moved if value > SAME)
+        rank_sum, squares, seen, above = zeros * (zeros + 1) / 4, 0.0, zeros, 0
+        ends = tie_ends(sizes[zeros:])
+        for end in ends:
+            seen_end, above_end = bisect_right(sizes, end, seen), bisect_right(positive, end, above)
+            rank = (seen + 1 + seen_end) / 2
+            rank_sum += (above_end - above) * rank
+            squares += (seen_end - seen) * rank**2
+            seen, above = seen_end, above_end
+        w = rank_sum * self._weight
+        if self._n <= _MOST_EXACT_CASES and len(ends) == self._n:
             sums = _signed_sums(self._n)
             most = self._n * (self._n + 1) // 2
             chance: float = sums[most - math.ceil(w)] / 2**self._n
             return chance
-        return self._normal_p(w, sizes, len(moved))
+        return self._normal_p(w, squares, len(moved))
 
-    def _normal_p(self, w: float, sizes: Counter[float], held: int) -> float:
-        seen, squares = 0, 0.0
-        for size in sorted(sizes):
-            count = sizes[size]
-            squares += count * (seen + (count + 1) / 2) ** 2 if size else 0.0
-            seen += count
+    def _normal_p(self, w: float, squares: float, held: int) -> float:
+        """`squares`: of the ranks that are not zeros'."""
         untied = held * (held + 1) * (2 * held + 1) / 6
         variance = self._n * (self._n + 1) * (2 * self._n + 1) / 24 * squares / untied
         if variance <= 0:

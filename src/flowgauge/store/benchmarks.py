@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 import msgspec
@@ -43,8 +43,15 @@ class Benchmarks:
         with self._database.writing() as connection:
             return tuple(self._put(connection, each) for each in made)
 
+    def add_benchmark(self, made: Benchmark) -> bool:
+        """One that takes nobody's place. False where its sid is taken: of many who add the same one does."""
+        row = benchmark_values(self._encoder, made)
+        with self._database.writing() as connection:
+            added = self._database.backend.insert(benchmarks).values(**row).on_conflict_do_nothing(index_elements=["sid"])
+            return connection.scalar(added.returning(benchmarks.c.sid)) is not None
+
     def get_benchmark(self, ref: str) -> Benchmark:
-        """By sid, the beginning of a sid that only one has, or `latest`."""
+        """By sid, the beginning of a sid that only one has, or `latest`, which is no snapshot."""
         with self._database.reading() as connection:
             return find_benchmark(connection, ref)
 
@@ -83,16 +90,22 @@ class Benchmarks:
             return tuple(map(read_benchmark, reversed(connection.execute(query).mappings().all())))
 
     def newest_by_commits(self, commits: Sequence[str], *, like: Benchmark) -> Benchmark | None:
-        """Of the first of these commits that has a benchmark of the same kind, name, configuration and fingerprint: the newest."""
+        """Of the first of these commits that has a benchmark of the same kind, name, configuration and fingerprint: the newest.
+
+        Where none has, the data set alone must be the same; in what else they differ is for the comparison to tell.
+        """
         columns = (benchmarks.c.sid, benchmarks.c.commit, benchmarks.c.fingerprint)
+        nearest: str | None = None
         with self._database.reading() as connection:
             for start in range(0, len(commits), _COMMITS_AT_ONCE):
                 some = commits[start : start + _COMMITS_AT_ONCE]
                 query = select(*columns).where(*alike(like), benchmarks.c.commit.in_(some)).order_by(*_BY_AGE)
-                same = {row.commit: row.sid for row in connection.execute(query) if read_fingerprint(row.fingerprint) == like.fingerprint}
-                if (found := next((same[commit] for commit in some if commit in same), None)) is not None:
-                    return find_benchmark(connection, found)
-        return None
+                found = [(row.commit, row.sid, read_fingerprint(row.fingerprint)) for row in connection.execute(query)]
+                same = {commit: sid for commit, sid, fingerprint in found if fingerprint == like.fingerprint}
+                if (sid := _first(some, same)) is not None:
+                    return find_benchmark(connection, sid)
+                nearest = nearest or _first(some, {commit: sid for commit, sid, made in found if made.dataset == like.fingerprint.dataset})
+            return find_benchmark(connection, nearest) if nearest else None
 
     def delete_benchmark(self, ref: str) -> None:
         """Its trials stay. Conflict where a baseline stands on it."""
@@ -115,11 +128,15 @@ class Benchmarks:
         return read_benchmark(connection.execute(insert.returning(*benchmarks.c)).mappings().one())
 
 
+def _first(commits: Sequence[str], sids: Mapping[str, str]) -> str | None:
+    return next((sids[commit] for commit in commits if commit in sids), None)
+
+
 def find_benchmark(connection: Connection, ref: str) -> Benchmark:
     """For the other parts of the store."""
     query: Select[Any] = select(benchmarks)
     if ref == LATEST:
-        query = query.order_by(*_AGE_DOWN).limit(1)
+        query = query.where(benchmarks.c.kind != "snapshot").order_by(*_AGE_DOWN).limit(1)
     else:
         query = query.where(begins_with(benchmarks.c.sid, ref)).order_by(benchmarks.c.sid).limit(2)
     rows = connection.execute(query).mappings().all()

@@ -22,10 +22,12 @@ from flowgauge.store.database import Database
 from flowgauge.store.examples import Examples
 from flowgauge.store.journal import Journal
 from flowgauge.store.maintenance import Maintenance
+from flowgauge.store.outcomes import Outcomes
 from flowgauge.store.owners import Owners
 from flowgauge.store.plays import Plays
 from flowgauge.store.pruning import Pruning
 from flowgauge.store.recorded import Recorded
+from flowgauge.store.roles import Roles
 from flowgauge.store.rows import RowEncoder
 from flowgauge.store.schedules import Schedules
 from flowgauge.store.sqlite import SqliteBackend
@@ -35,7 +37,8 @@ from flowgauge.store.workflows import Workflows
 
 
 class Store(
-    Workflows, Examples, Plays, Owners, Recorded, Trials, Columns, Baselines, Answers, Tokens, Schedules, Maintenance, Pruning
+    Workflows, Examples, Plays, Outcomes, Owners, Roles, Recorded, Trials, Columns, Baselines, Answers, Tokens, Schedules,
+    Maintenance, Pruning,
 ):  # fmt: skip
     """Everything that is kept. Close it, or use it as a context manager: closing writes what is queued."""
 

@@ -12,6 +12,7 @@ from flowgauge.app.operations.operation import Nothing, Operation, Params
 from flowgauge.app.registry import Registry
 from flowgauge.registry.adapter import Description
 from flowgauge.registry.snapshot import AskedTier, Snapshot
+from flowgauge.registry.stopping import in_thread
 from flowgauge.registry.upgrade import UpgradeCheck
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def _registry(host: Host) -> Registry:
 
 
 async def snapshot_capture(host: Host, params: SnapshotCapture) -> Snapshot:
-    """Runs adapters, which may take minutes."""
-    return await asyncio.to_thread(_registry(host).capture_snapshot, params.version, params.git_sha, params.tier)
+    """Runs adapters, which may take minutes: in a thread of its own, one capture at a time; the end of the server stops it."""
+    registry = _registry(host)
+    return await in_thread(lambda: registry.capture_snapshot(params.version, params.git_sha, params.tier, wait_s=0))
 
 
 async def snapshot_get(host: Host, params: SnapshotGet) -> Snapshot:
@@ -68,7 +70,7 @@ async def upgrade_check(host: Host, params: UpgradeChecked) -> UpgradeCheck:
 
 async def adapter_list(host: Host, _: Nothing) -> tuple[Description, ...]:
     """What each would miss where the server runs."""
-    return tuple(await asyncio.to_thread(_registry(host).list_benchmarks))
+    return tuple(await in_thread(_registry(host).list_benchmarks))
 
 
 ROWS = (

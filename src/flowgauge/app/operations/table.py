@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flowgauge.app.operations import (
+    agents,
     baselines,
     benches,
     benchmark_flow,
@@ -17,6 +18,7 @@ from flowgauge.app.operations import (
     gates,
     health,
     plays,
+    reviews,
     schedules,
     snapshots,
     templates,
@@ -36,6 +38,8 @@ GROUPS: tuple[Sequence[Operation], ...] = (
     gates.ROWS,
     schedules.ROWS,
     snapshots.ROWS,
+    agents.ROWS,
+    reviews.ROWS,
     templates.ROWS,
     health.ROWS,
 )

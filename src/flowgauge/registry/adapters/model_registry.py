@@ -1,4 +1,4 @@
-"""model_registry: latency and success of every model, from the stored benchmarks.
+"""model_registry: latency and accuracy of every model, from the stored benchmarks.
 
 Of each bench (by its name) and configuration the newest benchmark counts, with
 its runs as its weight.
@@ -25,7 +25,7 @@ class Settings(Value, frozen=True):
 
 
 def run(settings: Settings, context: Context) -> Mapping[str, Metric]:
-    """`<model>_latency_ms` and `<model>_success`."""
+    """`<model>_latency_ms` and `<model>_accuracy`."""
     newest = _newest(context.store.iter_benchmarks(with_stats=True, kind="bench"), settings.benches)
     by_model: dict[str, list[Benchmark]] = {}
     for each in newest:
@@ -50,7 +50,7 @@ def _figures(model: str, benchmarks: list[Benchmark]) -> Iterable[tuple[str, Met
     timed = [(each.avg_duration_ms, each.num_runs) for each in benchmarks if each.avg_duration_ms is not None]
     rated = [(each.success_rate / 100, each.num_runs) for each in benchmarks]
     yield f"{model}_latency_ms", Metric(value=_mean(timed), direction="lower", unit="ms")
-    yield f"{model}_success", Metric(value=_mean(rated), direction="higher", unit="ratio")
+    yield f"{model}_accuracy", Metric(value=_mean(rated), direction="higher", unit="ratio")
 
 
 def _mean(weighed: list[tuple[float, int]]) -> float | None:

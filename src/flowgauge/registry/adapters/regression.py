@@ -7,7 +7,6 @@ are tests that did not pass. No test at all is an error: nothing was measured.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from msgspec import Meta
 from flowgauge.model.figure import Metric
 from flowgauge.model.workflow import Value
 from flowgauge.nodes.program import Limits, run_program
+from flowgauge.registry import stopping
 from flowgauge.registry.adapter import Skip
 from flowgauge.registry.adapters.built_in import BuiltIn, Context
 
@@ -46,7 +46,7 @@ def run(settings: Settings, context: Context) -> Mapping[str, Metric]:
         report = Path(folder, "junit.xml")
         limits = Limits(max_bytes=_MOST_BYTES, timeout_s=context.time_limit_s)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-        ended = asyncio.run(run_program(_argv(settings, report), b"", environment, limits, cwd=settings.folder))
+        ended = stopping.run(run_program(_argv(settings, report), b"", environment, limits, cwd=settings.folder))
         if not report.exists():
             said = (ended.stderr or ended.stdout).decode(errors="replace").strip()[-_TAIL:]
             raise ValueError(f"pytest wrote no report (exit code {ended.exit_code}): {said}")

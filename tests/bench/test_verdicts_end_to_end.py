@@ -326,6 +326,8 @@ def test_a_bench_that_changes_nothing_ends_when_harm_is_excluded(flowgauge: Prog
     ],
 )
 def test_until_decided_refuses_what_it_cannot_decide(flowgauge: Program, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    assert flowgauge("ingest", ingested(tmp_path, "a.json", [1.0], 1_700_000_000_000)).code == 0
+    assert flowgauge("baseline", "set", "release", "search").code == 0
     done = flowgauge("bench", "ask.yaml", "--configs", bench_file(tmp_path), *arguments)
     assert done.code == 2
     assert told in done.err

@@ -323,11 +323,17 @@ def test_a_bench_that_changes_nothing_ends_when_harm_is_excluded(flowgauge: Prog
         pytest.param(("--until-decided",), "--baseline", id="nothing to decide against"),
         pytest.param(("--baseline", "release"), "--until-decided", id="a baseline that nobody looks at"),
         pytest.param(("--until-decided", "--baseline", "release"), "--filter config", id="two configurations at once"),
+        pytest.param(
+            ("--until-decided", "--baseline", "release", "--filter", "config=mini", "--policy", "bare.yaml"),
+            "--rule detect",
+            id="a rule that knows no uncertainty",
+        ),
     ],
 )
 def test_until_decided_refuses_what_it_cannot_decide(flowgauge: Program, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
     assert flowgauge("ingest", ingested(tmp_path, "a.json", [1.0], 1_700_000_000_000)).code == 0
     assert flowgauge("baseline", "set", "release", "search").code == 0
+    (tmp_path / "bare.yaml").write_text("rule: threshold\n")
     done = flowgauge("bench", "ask.yaml", "--configs", bench_file(tmp_path), *arguments)
     assert done.code == 2
     assert told in done.err

@@ -73,7 +73,7 @@ async def run_until_decided(
 
     A bench that is extended goes on at the stage in which it was left, so that no look is spent twice.
     """
-    await asyncio.to_thread(_check, workspace, request, baseline)
+    await asyncio.to_thread(_check, workspace, request, baseline, policy)
     schedule = looks(FIRST_RUNS, request.options.get("runs") or MOST_RUNS)
     asked, last = request, None
     for number, runs in _stages(schedule, await asyncio.to_thread(_runs_so_far, workspace, request)):
@@ -89,12 +89,17 @@ async def run_until_decided(
     raise AssertionError("a schedule has at least one look")
 
 
-def _check(workspace: Workspace, request: BenchRequest, baseline: str) -> None:
+def _check(workspace: Workspace, request: BenchRequest, baseline: str, policy: Policy) -> None:
     """Before anything is paid for."""
     if not baseline:
         raise UsageError("--until-decided needs something to decide against.", remedy="Add --baseline NAME.")
     if baseline.partition(":")[0] == LATEST:
         raise UsageError("The latest bench would be this one.", remedy="Name a baseline, a benchmark or a bench by its id.")
+    if {policy.rule, *(asked.rule or policy.rule for asked in policy.metrics.values())} <= {"threshold", "ignore"}:
+        raise UsageError(
+            "A bare threshold knows no uncertainty, so more runs never decide it.",
+            remedy="Use --rule detect or --rule prove, or run a fixed number of trials: --runs N.",
+        )
     if request.resume or request.retry_errors:
         raise UsageError(
             "--until-decided adds runs, and --resume and --retry-errors take a bench as it was defined.",

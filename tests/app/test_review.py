@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -376,11 +377,26 @@ def test_another_commit_is_reviewed_elsewhere_and_the_work_tree_is_untouched(pro
     project.git("checkout", "--quiet", "main")
     project.write({"calc.py": "this is no Python\n"})
     project.git("add", "calc.py")
-    before = project.state()
-    found = review_of(project, *ALONE, "--head", "feature", temporary=tmp_path / "tmp")
+    before, shared = project.state(), tmp_path / "tmp"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    found = review_of(project, *ALONE, "--head", "feature", temporary=shared)
     assert (found["decision"], statuses(found)["tests"]) == ("approve", "passed"), found["steps"]
     assert project.state() == before
+    assert list(shared.iterdir()) == []
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
+
+
+def test_folders_that_nobody_may_change_are_removed_and_what_links_point_to_is_not_touched(project: Project, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o750)
+    shut = "import os, pathlib\n\ndef test_shut():\n    pathlib.Path('a/b').mkdir(parents=True)\n"
+    shut += f"    os.symlink({str(kept)!r}, 'a/link')\n    os.chmod('a/b', 0)\n    os.chmod('a', 0o500)\n"
+    project.change({"test_shut.py": shut})
+    project.git("checkout", "--quiet", "main")
+    review_of(project, *ALONE, "--head", "feature", temporary=tmp_path / "tmp")
     assert list((tmp_path / "tmp").iterdir()) == []
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o750
 
 
 def test_what_is_checked_out_elsewhere_wins_over_what_is_installed(

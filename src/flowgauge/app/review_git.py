@@ -17,9 +17,8 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -171,8 +170,7 @@ class Repository:
     def _remove_tree(self, home: Path) -> None:
         remove = self._plain("worktree", "remove", "--force", "--force", str(home / _TREE))
         _quiet(remove)
-        for _ in range(2):  # once more where the first made folders writable
-            shutil.rmtree(home, onerror=_made_writable)
+        _delete(home)
         if home / _TREE in self._trees():
             _quiet(remove)
         if home.exists():
@@ -213,12 +211,14 @@ def _quiet(argv: list[str]) -> None:
     subprocess.run(argv, env=environment(), capture_output=True, timeout=_PATIENCE_S, check=False, start_new_session=True)
 
 
-def _made_writable(retry: Callable[[str], Any], path: str, _error: object) -> None:
-    """Tests may leave folders that nobody may change."""
-    with contextlib.suppress(OSError):
-        Path(path).parent.chmod(stat.S_IRWXU)
-        Path(path).chmod(stat.S_IRWXU)
-        retry(path)
+def _delete(home: Path) -> None:
+    """With folders that nobody may change, which tests may leave. Touches nothing outside, nor what a link points to."""
+    for folder, below, _ in os.walk(home):
+        for place in (Path(folder, name) for name in below):
+            if not place.is_symlink():
+                with contextlib.suppress(OSError):
+                    place.chmod(stat.S_IRWXU)
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _said(done: Ended) -> str:

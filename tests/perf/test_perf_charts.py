@@ -82,9 +82,61 @@ def manifest(name: str = "scenario") -> Manifest:
 @pytest.mark.parametrize("count", [1, 2, 24, 1000])
 def test_every_chart_can_be_drawn(count: int) -> None:
     found = {(word, ending): content for word, ending, content in pictures(series(count))}
-    words = {"latency", "distribution", "growth"} | ({"machine"} if count > 3 else set())
+    words = {"latency", "distribution", "growth"} | ({"machine"} if count > 2 else set())
     assert found.keys() == {(word, ending) for word in words for ending in ("svg", "png")}
     assert all(content.startswith(b"\x89PNG" if ending == "png" else b"<svg") for (_, ending), content in found.items())
+
+
+@pytest.mark.parametrize(
+    ("count", "told", "not_told"),
+    [
+        pytest.param(24, "A dot an episode. Red crosses: failures.", "Band", id="a short run is drawn in dots"),
+        pytest.param(1000, "Line: median. Band: 5th to 95th percentile. Red crosses", "dot", id="a long one as a line with its band"),
+        pytest.param(6, "A dot an episode. Start-up", "failures", id="no word of failures where there is none"),
+    ],
+)
+def test_the_legend_speaks_of_what_is_drawn(count: int, told: str, not_told: str) -> None:
+    legend = perf_charts(series(count))["latency"]["title"]["subtitle"]
+    shown = " ".join(legend) if isinstance(legend, list) else legend
+    assert told in shown
+    assert not_told not in shown
+
+
+@pytest.mark.parametrize(("count", "missing"), [(1, True), (2, True), (24, False)])
+def test_a_picture_that_is_missing_is_told(count: int, missing: bool) -> None:
+    run = series(count)
+    page = page_html(manifest(), summary_of(run.rows), Metrics(stamp=STAMP, rows=()), run)
+    assert ("machine (CPU, memory): not drawn, the run was too short for it" in page) is missing
+    assert ("machine" not in perf_charts(run)) is missing
+
+
+def test_the_page_tells_the_moment_in_words() -> None:
+    run = series(3)
+    page = page_html(manifest(), summary_of(run.rows), Metrics(stamp=STAMP, rows=()), run)
+    assert "2026-01-01T00:00:00+00:00" not in page
+    assert re.search(r"(2026-01-01|2025-12-31) \d\d:00:00 · 2 workers", page)
+
+
+def test_a_line_that_measured_nothing_is_not_shown_as_kept() -> None:
+    run = series(3)
+    lines = (
+        Judgement(threshold="a", value=1.0, broken=False, line="line of a"),
+        Judgement(threshold="b", value=None, broken=False, line="line of b"),
+        Judgement(threshold="c", value=None, broken=True, line="line of c"),
+    )
+    summary, metrics = summary_of(run.rows, *lines), Metrics(stamp=STAMP, rows=())
+    shown = text(manifest(), summary, metrics, run, "out")
+    assert [line in shown for line in ("✓ line of a", "– line of b", "✗ line of c")] == [True] * 3
+    page = re.sub(r"<[^>]+>", " ", page_html(manifest(), summary, metrics, run))
+    for word, name in (("✓ kept", "a"), ("– not measured", "b"), ("✗ broken", "c")):
+        assert re.search(rf"{word}\s+line of {name}", page), name
+
+
+def test_how_to_keep_a_failure_is_told_with_its_number() -> None:
+    run = series(24)
+    shown = text(manifest(), summary_of(run.rows), Metrics(stamp=STAMP, rows=()), run, "out")
+    assert "flowgauge record f --episode 8 -o episode-8.zip" in shown
+    assert "flowgauge record" not in text(manifest(), summary_of(run.rows[:6]), Metrics(stamp=STAMP, rows=()), series(6), "out")
 
 
 def test_nothing_is_drawn_of_nothing() -> None:

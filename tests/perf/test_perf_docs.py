@@ -69,7 +69,7 @@ def test_every_end_stands_with_its_type_of_failure() -> None:
         assert kind is None or f"`{kind}`" in line.split("|")[2]
 
 
-@pytest.mark.parametrize("line", thresholds.SLICE_LINES)
+@pytest.mark.parametrize("line", sorted({*thresholds.SLICE_LINES, *thresholds.LONG_LINES}))
 def test_every_default_threshold_is_in_the_text(line: str) -> None:
     assert f"\n{line}\n" in TEXT
 

@@ -10,8 +10,9 @@ import pytest
 from tests.perf.stage_rows import failed_row, row, sample
 
 from flowgauge.perf import drift
-from flowgauge.perf.files import Finding, SeriesRow
-from flowgauge.perf.trend import judge_trend
+from flowgauge.perf.files import Judgement, RunArtifacts, SeriesRow, StartUp, Summary
+from flowgauge.perf.summary import summarise
+from flowgauge.perf.trend import SENTENCES, Measured, judge_trend
 
 Of = Callable[[int], Any]
 
@@ -128,14 +129,29 @@ def test_every_question_has_its_line() -> None:
     assert all(finding.line and finding.state == "steady" for finding in found), found
 
 
-def judged(run: Sequence[SeriesRow]) -> dict[str, bool]:
-    return {one.threshold: one.broken for one in judge_trend(run, drift.findings(run, [], []))}
+def summed(run: Sequence[SeriesRow], workers: int = 2) -> Summary:
+    return summarise(
+        "20260101T000000Z",
+        run,
+        workers=workers,
+        duration_s=1.0,
+        samples=[],
+        start_up=StartUp(workers_started=workers, workers_replaced=0, median_s=0.1, total_s=0.1),
+        run_artifacts=RunArtifacts(root="r", file_count=1, total_bytes=1, avg_bytes=1.0),
+        recovered=[],
+        earlier_rss_bytes=[],
+    )
+
+
+def judged(run: Sequence[SeriesRow], workers: int = 2, reference: Sequence[SeriesRow] | None = None) -> dict[str, Judgement]:
+    measured = Measured(rows=run, summary=summed(run, workers), reference=None if reference is None else summed(reference))
+    return {one: judge_trend(one, measured) for one in SENTENCES}
 
 
 def test_a_long_run_is_held_against_its_own_beginning() -> None:
     found = judged(rows(100))
     assert list(found) == ["success rate does not fall off", "artifact growth is linear", "tail does not get longer"]
-    assert not any(found.values())
+    assert [(one.broken, one.value is None) for one in found.values()] == [(False, False)] * 3
 
 
 @pytest.mark.parametrize(
@@ -148,12 +164,42 @@ def test_a_long_run_is_held_against_its_own_beginning() -> None:
     ],
 )
 def test_what_gets_worse_in_a_long_run_is_broken(run: Sequence[SeriesRow], broken: str) -> None:
-    assert judged(run)[broken]
+    assert judged(run)[broken].broken
 
 
 def test_a_failure_now_and_then_is_within_chance() -> None:
-    assert not judged(with_failures(200, lambda index: index % 40 == 0))["success rate does not fall off"]
+    assert not judged(with_failures(200, lambda index: index % 40 == 0))["success rate does not fall off"].broken
 
 
-def test_a_run_no_longer_than_the_slice_is_not_judged_by_its_trend() -> None:
-    assert judge_trend(rows(24), (Finding(name="artifact_growth", state="steady", line="x"),)) == ()
+@pytest.mark.parametrize(
+    ("every", "broken"),
+    [pytest.param(3, False, id="as often as before"), pytest.param(1, True, id="always")],
+)
+def test_against_a_run_with_failures_it_is_that_run_s_rate_that_counts(every: int, broken: bool) -> None:
+    before = with_failures(200, lambda index: index % 3 == 0)
+    found = judged(with_failures(200, lambda index: index % every == 0), reference=before)["success rate does not fall off"]
+    assert (found.broken, "133 of 200 of 20260101T000000Z" in found.line) == (broken, True), found.line
+
+
+def test_what_a_run_is_too_short_for_is_not_measured() -> None:
+    for one in judged(rows(20, tasks=4)).values():
+        assert (one.broken, one.value, "not measured" in one.line) == (False, None, True), one.line
+
+
+def test_the_first_episode_of_every_worker_does_not_hide_a_longer_tail() -> None:
+    run = rows(100, lambda index: 0.4 if index < 4 else 0.05 if index < 40 else 0.3)
+    found = judged(run, workers=4)["tail does not get longer"]
+    assert found.broken, found.line
+
+
+def test_a_chance_too_small_for_four_digits_is_not_told_as_zero() -> None:
+    line = judged(with_failures(200, lambda index: index % 3 != 0))["success rate does not fall off"].line
+    assert "p < 0.0001" in line
+
+
+def test_what_chance_would_give_as_well_is_told_as_no_trend() -> None:
+    line = drift.latency_late(rows(24)).line
+    assert "shows no trend (p " in line
+    assert not any(word in line for word in ("falls", "rises"))
+    memory = drift.memory_in_run([sample(index / 10, (100 + index * 7 % 11) * 10**6) for index in range(40)]).line
+    assert "shows no trend" in memory

@@ -219,9 +219,13 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(UsageError, match="No space left on device"):
+    with pytest.raises(keeping.CannotWrite, match="No space left on device"):
         folder.write("summary", b"new")
+    with pytest.raises(keeping.CannotWrite, match=r"perf-all.zip cannot be written: No space left"):
+        folder.write_bundle("perf-all.zip", (name,))
     assert (tmp_path / name).read_bytes() == b"old"
+    assert {path.name for path in tmp_path.iterdir()} == {name, folder.runs.name}
+    assert folder.trouble.startswith(f"{name} cannot be written")
 
 
 @pytest.mark.parametrize(

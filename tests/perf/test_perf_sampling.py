@@ -7,8 +7,11 @@ import os
 import sys
 
 import pytest
+from msgspec.structs import replace
+from tests.perf.stage_rows import sample
 
 from flowgauge.perf import sampling
+from flowgauge.perf.charts import FEWEST_SAMPLES
 from flowgauge.perf.host import this_host
 from flowgauge.perf.sampling import Sampler, system_summary
 
@@ -36,6 +39,31 @@ def test_samples_come_in_order_with_what_was_done_by_then() -> None:
     assert len(found) >= 3
     assert [one.episodes_done for one in found] == list(range(len(found)))
     assert [one.at_s for one in found] == sorted(one.at_s for one in found)
+
+
+def test_the_first_samples_come_sooner_so_that_a_short_run_has_enough_for_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    async def run() -> None:
+        sampler = Sampler(tuple, lambda: 0)
+        async with sampler.sampling():
+            while len(sampler.samples) < 6:
+                await sleep(0)
+
+    monkeypatch.setattr("flowgauge.perf.sampling.asyncio.sleep", noted)
+    asyncio.run(run())
+    assert pauses[:6] == [0.01, 0.02, 0.04, 0.08, 0.1, 0.1]
+    assert sum(pauses[:FEWEST_SAMPLES]) < 0.1
+
+
+def test_a_sample_counts_for_as_long_as_it_tells_of() -> None:
+    found = [replace(sample(at_s), cpu_percent=percent) for at_s, percent in ((0.01, 100.0), (0.02, 100.0), (1.0, 0.0))]
+    assert system_summary(found).cpu_percent == 2.0
 
 
 def test_workers_count_and_those_that_are_gone_do_not() -> None:

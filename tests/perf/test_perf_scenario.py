@@ -106,6 +106,29 @@ def test_all_mistakes_are_told_at_once(folder: Path) -> None:
     assert [line for line, _, _ in load(folder, HEAD + rows)] == [3, 4, 5]
 
 
+def test_a_row_with_one_mistake_is_looked_at_for_all_others(folder: Path) -> None:
+    rows = (
+        '  - {agent: "agents.py:gone", task: t, seed: abc, inputs: 3, environment: agents.py, validator: "agents.py:zzz", sed: 1}\n'
+        "  - {workflow: nope.yaml, task: a@b@c}\n"
+        '  - {workflow: greet.yaml, task: t, seed: x, config: {tmperature: 1}, environment: "agents.py:explorer"}\n'
+    )
+    found = load(folder, HEAD + rows)
+    assert {(line, where.rpartition(".")[2]) for line, where, _ in found} == {
+        (3, "agent"), (3, "seed"), (3, "inputs"), (3, "environment"), (3, "validator"), (3, "sed"),
+        (4, "workflow"), (4, "task"), (5, "seed"), (5, "tmperature"), (5, "environment"),
+    }  # fmt: skip
+
+
+def test_only_functions_of_the_file_itself_are_proposed(folder: Path) -> None:
+    (folder / "agents.py").write_text("import os, sys\nfrom json import dumps\n" + AGENTS)
+    path = folder / "scenario.yaml"
+    path.write_text(HEAD + '  - {agent: "agents.py:zzz", task: t}\n')
+    with pytest.raises(BadFile) as caught:
+        load_scenario(path, nothing_stored)
+    assert caught.value.problems[0].remedy == "Known are explorer, waiter."
+    assert load(folder, HEAD + '  - {agent: "agents.py:dumps", task: t}\n') == []
+
+
 def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="There is no such file"):
         load_scenario(tmp_path / "none.yaml", nothing_stored)

@@ -14,7 +14,6 @@ from flowgauge.perf.summary import summarise
 from flowgauge.perf.thresholds import (
     LONG_LINES,
     NEW_REASONS,
-    SLICE,
     SLICE_LINES,
     chosen,
     figures,
@@ -22,6 +21,7 @@ from flowgauge.perf.thresholds import (
     read_threshold,
     read_threshold_file,
 )
+from flowgauge.perf.trend import SENTENCES, SLICE, SUCCESS_HOLDS, Measured
 
 
 def summary(failed: int = 0) -> Summary:
@@ -55,7 +55,7 @@ def summary(failed: int = 0) -> Summary:
     ],
 )
 def test_a_line_is_kept_or_broken(line: str, broken: bool) -> None:
-    (found,) = judge(summary(), [read_threshold(line)], None)
+    (found,) = judge(Measured(rows=(), summary=summary()), [read_threshold(line)])
     assert (found.broken, found.line.startswith(found.threshold)) == (broken, True)
 
 
@@ -121,13 +121,47 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "broken"),
+    ("reference", "broken", "value"),
     [
-        pytest.param({}, True, id="a reason that the reference did not have"),
-        pytest.param({"error": 1}, False, id="one that it had"),
-        pytest.param(None, False, id="no reference"),
+        pytest.param(summary(), True, "error", id="a reason that the reference did not have"),
+        pytest.param(summary(failed=1), False, "", id="one that it had"),
+        pytest.param(None, False, None, id="without a reference nothing is measured"),
     ],
 )
-def test_new_failure_reasons_break_the_threshold(reference: dict[str, int] | None, broken: bool) -> None:
-    (found,) = judge(summary(failed=1), [read_threshold("no new failure_reasons")], reference)
-    assert found.broken is broken
+def test_new_failure_reasons_break_the_threshold(reference: Summary | None, broken: bool, value: str | None) -> None:
+    run = Measured(rows=(), summary=summary(failed=1), reference=reference)
+    (found,) = judge(run, [read_threshold("no new failure_reasons")])
+    assert (found.broken, found.value) == (broken, value)
+
+
+def texts(episodes: int, *flags: str, reference: Summary | None = None) -> list[str]:
+    return [one.text for one in chosen(episodes, None, map(read_threshold, flags), reference)]
+
+
+@pytest.mark.parametrize("episodes", [SLICE, SLICE + 1, 100_000])
+def test_without_a_word_about_success_no_run_may_have_a_failure_however_long_it_is(episodes: int) -> None:
+    assert "failure_count == 0" in texts(episodes)
+
+
+@pytest.mark.parametrize("episodes", [SLICE, SLICE + 1])
+@pytest.mark.parametrize("flag", ["success_rate>=0.4", "failure_count<=3", "success_count>=20", "summary.failed<=3"])
+def test_a_flag_about_success_stands_instead_of_all_defaults_about_success(episodes: int, flag: str) -> None:
+    found = texts(episodes, flag)
+    assert "failure_count == 0" not in found
+    assert SUCCESS_HOLDS not in found
+    assert found[-1].replace(" ", "") == flag
+
+
+def test_a_long_run_that_is_held_against_one_with_failures_may_fail_too() -> None:
+    assert "failure_count == 0" not in texts(SLICE + 1, reference=summary(failed=1))
+    assert SUCCESS_HOLDS in texts(SLICE + 1, reference=summary(failed=1))
+    assert "failure_count == 0" in texts(SLICE + 1, reference=summary())
+    assert "failure_count == 0" in texts(SLICE, reference=summary(failed=1))
+
+
+def test_a_file_stands_instead_of_the_trend_too_and_can_name_it(tmp_path: Path) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text("thresholds:\n  - success_rate >= 0.4\n")
+    assert [one.text for one in chosen(1000, read_threshold_file(file), [])] == ["success_rate >= 0.4"]
+    file.write_text("thresholds:\n" + "".join(f"  - {sentence}\n" for sentence in SENTENCES))
+    assert [one.text for one in chosen(1000, read_threshold_file(file), [])] == list(SENTENCES)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -20,8 +20,9 @@ from flowgauge.app.provenance import commit_here, machine_class
 from flowgauge.errors import NotMeasured
 from flowgauge.model.ids import content_hash
 from flowgauge.perf.builtin import SCENARIO
-from flowgauge.perf.comparing import compare_runs, require_same_machine
+from flowgauge.perf.comparing import compare_runs, require_same_machine, require_same_scenario
 from flowgauge.perf.files import (
+    BUILT_IN,
     SAMPLED,
     Compared,
     Host,
@@ -42,16 +43,16 @@ from flowgauge.perf.files import (
 )
 from flowgauge.perf.history import EarlierRun, earlier_runs, read_run
 from flowgauge.perf.host import this_host
-from flowgauge.perf.keeping import Folder
+from flowgauge.perf.keeping import CannotWrite, Folder
 from flowgauge.perf.metrics import metrics_rows
 from flowgauge.perf.plan import episodes, prepare, repeats
-from flowgauge.perf.pool import EpisodePool
+from flowgauge.perf.pool import EpisodePool, StoppedEarly
 from flowgauge.perf.running import run_episodes
 from flowgauge.perf.sampling import Sampler
 from flowgauge.perf.scenario import LoadedScenario, load_scenario
 from flowgauge.perf.summary import summarise
-from flowgauge.perf.thresholds import SLICE, Threshold, chosen, judge, read_threshold, read_threshold_file
-from flowgauge.perf.trend import judge_trend
+from flowgauge.perf.thresholds import Threshold, chosen, judge, read_threshold, read_threshold_file
+from flowgauge.perf.trend import Measured
 from flowgauge.report.painting import painter
 
 
@@ -84,6 +85,8 @@ class PerfOutcome(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Metrics
     series: Series
     folder: Path
+    trouble: str = ""
+    """Why not everything is in the folder; empty: it is."""
 
     @property
     def broken(self) -> tuple[Judgement, ...]:
@@ -93,6 +96,8 @@ class PerfOutcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def exit_code(self) -> Literal[0, 1, 3, 130]:
         """As the command answers."""
+        if self.trouble:
+            return 3
         if self.manifest.interrupted:
             return 130
         found = {line.status for line in self.summary.comparison}
@@ -133,25 +138,28 @@ async def run_perf(request: PerfRequest, *, stop: asyncio.Event, told: Told = la
     except BaseException:
         folder.give_up()
         raise
-    if not ran.rows and not stop.is_set():
+    if not ran.rows and not stop.is_set() and not folder.trouble:
         raise NotMeasured("No episode came to an end.", remedy="Look at the scenario.")
-    return await asyncio.to_thread(_conclude, request, asked, folder, ran, stop.is_set())
+    return await asyncio.to_thread(_conclude, request, asked, folder, ran, stop.is_set() or bool(folder.trouble))
 
 
 def _read(request: PerfRequest) -> Asked:
     if request.charts:
         painter()  # a missing extra is said before anything runs
     machine = machine_class()
+    loaded = load_scenario(request.scenario or SCENARIO, lambda reference: stored_workflow(request.db, reference))
     earlier = read_run(request.compare) if request.compare else None
-    if earlier is not None and not request.any_machine:
-        require_same_machine(machine, earlier.manifest)
+    if earlier is not None:
+        require_same_scenario(loaded.scenario.name, earlier.manifest)
+        if not request.any_machine:
+            require_same_machine(machine, earlier.manifest)
     from_file = read_threshold_file(request.threshold_file) if request.threshold_file else None
     return Asked(
-        loaded=load_scenario(request.scenario or SCENARIO, lambda reference: stored_workflow(request.db, reference)),
-        thresholds=chosen(request.episodes, from_file, map(read_threshold, request.thresholds)),
+        loaded=loaded,
+        thresholds=chosen(request.episodes, from_file, map(read_threshold, request.thresholds), earlier.summary if earlier else None),
         earlier=earlier,
         earlier_rows=earlier.rows() if earlier else (),
-        host=this_host(machine, commit_here()),
+        host=this_host(machine, commit_here(loaded.folder)),
     )
 
 
@@ -159,18 +167,22 @@ async def _run(request: PerfRequest, asked: Asked, folder: Folder, stop: asyncio
     setup = prepare(asked.loaded, timeout_s=request.timeout_s, services=SERVICES, strict=request.strict)
     workers = min(request.workers, request.episodes)
     begun = time.perf_counter()
-    async with EpisodePool(setup, workers) as pool:
-        ready = time.perf_counter()
-        sampler = Sampler(lambda: pool.pids, lambda: folder.file_count)
-        async with sampler.sampling():
-            plan = episodes(asked.loaded.scenario, request.episodes)
-            rows = await run_episodes(pool, plan, folder, workers=workers, stop=stop, told=told)
-        duration_s = time.perf_counter() - ready
-        plan = repeats(asked.loaded.scenario, request.episodes, request.repeats)
-        again = await run_episodes(pool, plan, folder, workers=workers, stop=stop, told=lambda _: None)
-        start_up = StartUp(
-            workers_started=len(pool.started_s), workers_replaced=pool.replaced, median_s=pool.start_s, total_s=ready - begun
-        )
+    try:
+        async with EpisodePool(setup, workers, stop=stop) as pool:
+            ready = time.perf_counter()
+            sampler = Sampler(lambda: pool.pids, lambda: folder.file_count)
+            async with sampler.sampling():
+                plan = episodes(asked.loaded.scenario, request.episodes)
+                rows = await run_episodes(pool, plan, folder, workers=workers, stop=stop, told=told)
+            duration_s = time.perf_counter() - ready
+            plan = repeats(asked.loaded.scenario, request.episodes, request.repeats)
+            again = await run_episodes(pool, plan, folder, workers=workers, stop=stop, told=lambda _: None)
+            start_up = StartUp(
+                workers_started=len(pool.started_s), workers_replaced=pool.replaced, median_s=pool.start_s, total_s=ready - begun
+            )
+    except StoppedEarly:
+        start_up = StartUp(workers_started=0, workers_replaced=0, median_s=None, total_s=time.perf_counter() - begun)
+        return Ran(rows=[], again=[], samples=[], duration_s=0.0, start_up=start_up)
     return Ran(rows=rows, again=again, samples=sampler.samples, duration_s=duration_s, start_up=start_up)
 
 
@@ -201,10 +213,8 @@ def _conclude(request: PerfRequest, asked: Asked, folder: Folder, ran: Ran, inte
 
 def _judged(asked: Asked, manifest: Manifest, rows: Sequence[SeriesRow], summary: Summary) -> Summary:
     """With thresholds and comparison."""
-    reference = asked.earlier.summary.failure_reasons if asked.earlier else None
-    judgements = judge(summary, asked.thresholds, reference)
-    if manifest.episodes > SLICE:
-        judgements = (*judgements, *judge_trend(rows, summary.drift))
+    reference = asked.earlier.summary if asked.earlier else None
+    judgements = judge(Measured(rows=rows, summary=summary, reference=reference), asked.thresholds)
     if asked.earlier is None:
         return msgspec.structs.replace(summary, thresholds=judgements)
     result = compare_runs(manifest, rows, asked.earlier.manifest, asked.earlier_rows)
@@ -213,8 +223,22 @@ def _judged(asked: Asked, manifest: Manifest, rows: Sequence[SeriesRow], summary
 
 
 def _written(outcome: PerfOutcome, folder: Folder, *, charts: bool, compress: bool) -> PerfOutcome:
-    """All files, the manifest last: what it names is there."""
-    names = list(_pictures(outcome, folder)) if charts else []
+    """All files, the manifest last: what it names is there. What cannot be written is told, and those that could be are named."""
+    names: list[str] = []
+    try:
+        manifest = _put(outcome, folder, names, charts=charts, compress=compress)
+    except CannotWrite:
+        manifest = msgspec.structs.replace(outcome.manifest, artifact_set=tuple(sorted(names)))
+    if not folder.runs.is_dir():
+        gone = RunArtifacts(root=folder.runs.name, file_count=0, total_bytes=0, avg_bytes=None)
+        outcome = msgspec.structs.replace(outcome, summary=msgspec.structs.replace(outcome.summary, run_artifacts=gone))
+    return msgspec.structs.replace(outcome, manifest=manifest, trouble=folder.trouble)
+
+
+def _put(outcome: PerfOutcome, folder: Folder, names: list[str], *, charts: bool, compress: bool) -> Manifest:
+    """The manifest as it was written; `names` grows by every file that was."""
+    if charts:
+        names.extend(_pictures(outcome, folder))
     names.append(folder.write("summary", as_json(outcome.summary)))
     names.append(folder.write("metrics", as_json(outcome.metrics)))
     names.append(folder.write("series", series_as_json(outcome.series)))
@@ -222,19 +246,20 @@ def _written(outcome: PerfOutcome, folder: Folder, *, charts: bool, compress: bo
     own = file_name("manifest", folder.stamp)
     inside = (own, *sorted(names))
     manifest = msgspec.structs.replace(outcome.manifest, artifact_set=(*inside, *([bundle] if bundle else [])), bundle=bundle)
-    folder.write("manifest", as_json(manifest))
+    names.append(folder.write("manifest", as_json(manifest)))
     if bundle:
         folder.write_bundle(bundle, inside)
-    return msgspec.structs.replace(outcome, manifest=manifest)
+    return manifest
 
 
-def _pictures(outcome: PerfOutcome, folder: Folder) -> list[str]:
+def _pictures(outcome: PerfOutcome, folder: Folder) -> Iterator[str]:
     from flowgauge.perf.page import page_html
     from flowgauge.perf.pictures import pictures
 
-    names = [folder.write(word, content, ending) for word, ending, content in pictures(outcome.series)]
+    for word, ending, content in pictures(outcome.series):
+        yield folder.write(word, content, ending)
     page = page_html(outcome.manifest, outcome.summary, outcome.metrics, outcome.series)
-    return [*names, folder.write("report", page.encode(), "html")]
+    yield folder.write("report", page.encode(), "html")
 
 
 def _manifest(request: PerfRequest, asked: Asked, folder: Folder, *, interrupted: bool, sampled: bool) -> Manifest:
@@ -252,7 +277,7 @@ def _manifest(request: PerfRequest, asked: Asked, folder: Folder, *, interrupted
         interrupted=interrupted,
         scenario=ScenarioFacts(
             name=scenario.name,
-            file=str(request.scenario) if request.scenario else "built-in",
+            file=str(request.scenario) if request.scenario else BUILT_IN,
             description=scenario.description,
             hash=content_hash(msgspec.json.encode(scenario, order="sorted")),
             rows=tuple(RowFacts(agent=row.name, task_ref=row.task, base_seed=row.seed, inputs=row.inputs) for row in scenario.rows),

@@ -30,7 +30,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     target: str = ""
     """A scenario file, a workflow file, a function (agents.py:explorer), or a stored workflow; empty: the built-in scenario."""
-    episode: int = 0
+    episode: int | None = None
+    """Of a scenario, from 1; None: the first."""
     seed: int | None = None
     inputs: dict[str, Json] = {}
     spoken: tuple[str, ...] = ()
@@ -60,8 +61,8 @@ def find_subject(subject: Subject) -> LoadedScenario:
         raise NotFound(f"There is no file {target}.", remedy="Check the path.")
     if target.endswith(FILE_ENDINGS) and _is_scenario(path):
         _none_given(subject, "a scenario: its rows have them", "inputs", "spoken", "config")
-        return one_episode(load_scenario(path, partial(stored_workflow, subject.db)), subject.episode, subject.seed)
-    if subject.episode:
+        return one_episode(load_scenario(path, partial(stored_workflow, subject.db)), subject.episode or 1, subject.seed)
+    if subject.episode is not None:
         raise UsageError("--episode is for scenarios; this is one workflow or agent.", remedy="Give --seed instead.")
     if ":" in target:
         _none_given(subject, "a function", "config")

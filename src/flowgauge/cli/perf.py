@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Seconds, db_option, json_option, print_json
 
 if TYPE_CHECKING:
     from flowgauge.app.perf import PerfOutcome, PerfRequest
@@ -38,9 +38,7 @@ EVERY_S = 0.1
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the files go.",
 )
-@click.option(
-    "--timeout", default=180.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="One episode at the most."
-)
+@click.option("--timeout", default=180.0, show_default=True, type=Seconds(0, min_open=True), metavar="S", help="One episode at the most.")
 @click.option("--repeats", default=2, show_default=True, type=click.IntRange(0), help="Seeds of every row to run once more at the end.")
 @click.option("--threshold", "thresholds", multiple=True, metavar="LINE", help="Such as 'max_wall_clock_s<=15'; instead of the default.")
 @click.option("--thresholds", "threshold_file", type=FILE, help="A file of such lines, instead of all defaults.")
@@ -55,8 +53,8 @@ def command(**options: Any) -> int:
 
     Without SCENARIO the built-in one runs: offline, the same on every machine.
 
-    Exit code: 0 all thresholds kept, 1 one is broken (its line is shown), 2 bad file or usage, 3 nothing could be measured,
-    130 interrupted.
+    Exit code: 0 all thresholds kept, 1 one is broken (its line is shown), 2 bad file or usage, 3 nothing could be measured or
+    not everything written, 130 interrupted.
     """
     from flowgauge.app.environment import load_env_file
 
@@ -65,6 +63,8 @@ def command(**options: Any) -> int:
     sys.path.insert(0, str(Path.cwd()))
     outcome = asyncio.run(_perf(options))
     _show(outcome, as_json=options["as_json"])
+    if options["charts"]:
+        _tell_missing(outcome)
     return outcome.exit_code
 
 
@@ -144,6 +144,13 @@ class LiveLine:
             click.echo("\r\x1b[2K", nl=False, err=True)
 
 
+def _tell_missing(outcome: PerfOutcome) -> None:
+    from flowgauge.perf.charts import not_drawn
+
+    for line in not_drawn(outcome.series):
+        click.echo(line, err=True)
+
+
 def _show(outcome: PerfOutcome, *, as_json: bool) -> None:
     """Results on stdout; what is broken on stderr."""
     from flowgauge.perf.words import WIDTH, broken_lines, text
@@ -155,6 +162,9 @@ def _show(outcome: PerfOutcome, *, as_json: bool) -> None:
         click.echo(text(outcome.manifest, outcome.summary, outcome.metrics, outcome.series, str(outcome.folder), width))
     for line in broken_lines(outcome.summary):
         click.echo(line, err=True)
-    if outcome.manifest.interrupted:
+    if outcome.trouble:
+        ended = f"{outcome.summary.episodes} of {outcome.manifest.episodes} episodes had ended"
+        click.echo(f"error: {outcome.trouble} {ended}.", err=True)
+    elif outcome.manifest.interrupted:
         ended = f"{outcome.summary.episodes} of {outcome.manifest.episodes} episodes had ended"
         click.echo(f"Interrupted. {ended}; what they left is written.", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, print_json, read_inputs_file
+from flowgauge.cli.options import Seconds, db_option, json_option, print_json, read_inputs_file
 
 if TYPE_CHECKING:
     from flowgauge.perf.replay.recording import Recorded
@@ -19,12 +19,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command("record")
 @click.argument("target", default="")
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="The bundle: a zip where it ends in .zip, else a folder.")
-@click.option("--episode", default=0, type=click.IntRange(0), help="Which episode of a scenario, from 0. Default: the first.")
+@click.option("--episode", type=click.IntRange(1), help="Which episode of a scenario, from 1, as perf counts them. Default: the first.")
 @click.option("--seed", type=int, help="Another seed than the episode's own.")
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE", help="An input of a workflow or function; repeat for more.")
 @click.option("--input-file", type=_FILE, help="YAML or JSON with input values.")
 @click.option("--config", "-c", "config", multiple=True, metavar="KEY=VALUE", help="Laid over a workflow's config.")
-@click.option("--timeout", "timeout_s", default=180.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Seconds a run.")
+@click.option("--timeout", "timeout_s", default=180.0, show_default=True, type=Seconds(0, min_open=True), help="Seconds a run.")
 @click.option("--live-twice", is_flag=True, help="Call out in the second run, too: what is called must answer alike.")
 @click.option("--sign", "key_file", type=_FILE, help="Sign with this Ed25519 key (PEM or OpenSSH). Needs the extra sign.")
 @json_option
@@ -37,6 +37,8 @@ def command(**options: Any) -> int:
 
     Exit code: 0 sealed, 1 the runs differ and nothing was written, 2 bad file or inputs, 3 could not be run.
     """
+    from flowgauge.perf.replay.recording import why_different
+
     recorded = asyncio.run(_record(options))
     if options["as_json"]:
         print_json(
@@ -46,6 +48,7 @@ def command(**options: Any) -> int:
                 "calls": recorded.calls,
                 "network": recorded.network or None,
                 "changes": recorded.changes,
+                "why": why_different(recorded) or None,
                 "run": recorded.run,
                 "again": recorded.again,
             }
@@ -75,6 +78,7 @@ async def _record(options: dict[str, Any]) -> Recorded:
 
 
 def _show(recorded: Recorded) -> None:
+    from flowgauge.perf.replay.recording import why_different
     from flowgauge.perf.replay.wording import change_lines, first_step, run_line
     from flowgauge.report.words import plural
 
@@ -87,3 +91,5 @@ def _show(recorded: Recorded) -> None:
     for change in recorded.changes:
         for line in change_lines(change):
             click.echo(f"  {line}")
+    if why := why_different(recorded):
+        click.echo(why)

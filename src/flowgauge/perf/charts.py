@@ -20,7 +20,7 @@ BINS = 60
 """Points of a line."""
 FEW = 60
 """Up to here every episode is a dot."""
-FEWEST_SAMPLES = 4
+FEWEST_SAMPLES = 3
 MOST_TASKS = 8
 MOST_FAILURES = 200
 STRIP = 58
@@ -36,6 +36,13 @@ _MACHINE: tuple[tuple[str, str, Spec], ...] = (
 )
 
 
+_LEGEND = (
+    ("dot", "A dot an episode."),
+    ("low", "Line: median. Band: 5th to 95th percentile."),
+    ("failed", "Red crosses: failures."),
+)
+
+
 def perf_charts(series: Series, width: int = 620) -> dict[str, Spec]:
     """By name, those that there is something to draw for."""
     if not series.rows:
@@ -47,6 +54,14 @@ def perf_charts(series: Series, width: int = 620) -> dict[str, Spec]:
         "growth": growth(series.rows, width),
     }
     return {name: one for name, one in charts.items() if one is not None}
+
+
+def not_drawn(series: Series) -> list[str]:
+    """Why a picture is missing, a line each."""
+    if len(series.samples) >= FEWEST_SAMPLES:
+        return []
+    why = "it was not sampled" if not series.samples else "the run was too short for it"
+    return [f"machine (CPU, memory): not drawn, {why}"]
 
 
 def latency(rows: Sequence[SeriesRow], width: int) -> Spec:
@@ -64,8 +79,9 @@ def latency(rows: Sequence[SeriesRow], width: int) -> Spec:
         layer({"type": "point", "filled": True, "color": ACCENT, "size": 24, "opacity": 0.8}, {"x": x, "y": {"field": "dot", **y}}),
         layer({"type": "point", "shape": "cross", "filled": True, "color": BAD, "size": 40}, {"x": x, "y": {"field": "failed", **y}}),
     ]
-    told = "Line: median. Band: 5th to 95th percentile. Red crosses: failures. Start-up of workers is in none of it."
-    return chart("Latency over episodes", [told, *left_out], _strips(values, list(groups), layers, width, apart=True))
+    told = [text for field, text in _LEGEND if any(field in value for value in values)]
+    legend = " ".join([*told, "Start-up of workers is in none of it."])
+    return chart("Latency over episodes", [legend, *left_out], _strips(values, list(groups), layers, width, apart=True))
 
 
 def distribution(rows: Sequence[SeriesRow], width: int) -> Spec:

@@ -30,6 +30,15 @@ def compare_runs(this: Manifest, rows: Sequence[SeriesRow], earlier: Manifest, e
     return judge(compare(ours, theirs, policy=POLICY), ours, POLICY)
 
 
+def require_same_scenario(this: str, earlier: Manifest) -> None:
+    """Raises UsageError where the two did not do the same work."""
+    if this != earlier.scenario.name:
+        raise UsageError(
+            f"The earlier run {earlier.stamp} was of the scenario '{earlier.scenario.name}', this is '{this}'.",
+            remedy="Name the manifest of a run of this scenario.",
+        )
+
+
 def require_same_machine(this: str, earlier: Manifest) -> None:
     """Raises UsageError where times would say more about the machines than about the code."""
     if this != earlier.host.machine:

@@ -53,7 +53,7 @@ def latency_late(rows: Sequence[SeriesRow]) -> Finding:
     if found is None:
         return _unknown("latency", f"latency: not measured, it takes {FEWEST} successes of a task")
     rise, trend = found
-    line = f"latency {_moves(rise)} from the first third to the last (p {_p(trend)})"
+    line = f"latency {_trending(rise, trend)}"
     return Finding(name="latency", state=_state(rise, trend), line=line)
 
 
@@ -65,7 +65,7 @@ def artifact_growth(rows: Sequence[SeriesRow]) -> Finding:
     rise, trend = found
     state = _state(rise, trend)
     mean_bytes = sum(row.artifact_bytes for row in rows) / len(rows)
-    shape = "is linear" if state == "steady" else f"is not linear: artifacts {_moves(rise)} from the first third to the last"
+    shape = "is linear" if state == "steady" else f"is not linear: artifacts rise by {_share(rise)} from the first third to the last"
     line = f"artifact growth {shape}, {words.size(mean_bytes)} an episode, R² {_straightness(rows):.4f} (p {_p(trend)})"
     return Finding(name="artifact_growth", state=state, line=line)
 
@@ -116,7 +116,7 @@ def memory_in_run(samples: Sequence[Sample]) -> Finding:
     trend = mann_kendall([settled])
     assert trend is not None
     rise = _change(settled)
-    line = f"memory {_moves(rise)} once workers are warm, at most {words.size(max(settled))} with all workers (p {_p(trend)})"
+    line = f"memory once workers are warm {_trending(rise, trend)}, at most {words.size(max(settled))} with all workers"
     return Finding(name="memory", state=_state(rise, trend), line=line)
 
 
@@ -182,7 +182,18 @@ def _straightness(rows: Sequence[SeriesRow]) -> float:
 
 
 def _moves(rise: float) -> str:
-    return "is unchanged" if abs(rise) < 0.005 else f"{'rises' if rise > 0 else 'falls'} by {words.percent(round(abs(rise), 3))}"
+    return "is unchanged" if abs(rise) < 0.005 else f"{'rises' if rise > 0 else 'falls'} by {_share(rise)}"
+
+
+def _trending(rise: float, trend: Trend) -> str:
+    """What chance would give as well is not told as a movement."""
+    if trend.p_value > CHANCE:
+        return f"shows no trend (p {_p(trend)})"
+    return f"{_moves(rise)} from the first third to the last (p {_p(trend)})"
+
+
+def _share(rise: float) -> str:
+    return words.percent(round(abs(rise), 3))
 
 
 def _p(trend: Trend) -> str:

@@ -23,6 +23,10 @@ Stamp = Annotated[str, Meta(pattern=r"^\d{8}T\d{6}Z(-\d+)?$", description="Of th
 State = Literal["steady", "drifting", "not_measured"]
 
 
+BUILT_IN = "built-in"
+"""What a manifest has for the file of the scenario that comes with the program."""
+
+
 class _File(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of every part of a file: all fields are written, those that hold their default too."""
 
@@ -37,7 +41,7 @@ class Host(_File, frozen=True, kw_only=True):
     os: str
     python: str
     versions: Annotated[dict[str, str], Meta(description="Of flowgauge and of what it measures with.")]
-    git: Annotated[str, Meta(description="The commit of the folder, + where files differ from it; empty outside a repository.")]
+    git: Annotated[str, Meta(description="The commit of the scenario's folder, + where files differ from it; empty outside a repository.")]
 
 
 class RowFacts(_File, frozen=True, kw_only=True):

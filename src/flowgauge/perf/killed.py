@@ -5,6 +5,7 @@ The worker took its trace with it: steps and tool calls are then unknown, not ze
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Literal
 
@@ -12,6 +13,7 @@ from flowgauge.model.ports import Outcome
 from flowgauge.perf.artifact import UNSEALED, sealed
 from flowgauge.perf.model import FAILURE_TYPES, RunArtifact, Termination
 from flowgauge.perf.orders import EpisodeOrder, PreparedRow, Setup
+from flowgauge.sandbox import processes
 from flowgauge.sandbox.worker import Worker
 
 Broken = Literal["", "memory", "processes", "files", "output"]
@@ -27,6 +29,7 @@ _WORDS: dict[Broken, str] = {
     "files": "It wrote more than {0.file_mb} MB.",
     "output": "It printed more than {0.output_kb} KB.",
 }
+_NAMELESS = " (deleted)"
 
 
 class Watched:
@@ -48,7 +51,7 @@ class Watched:
         broken: Broken = worker.check(younger_than_s)
         if not broken and worker.printed_bytes > self._output_bytes:
             broken = "output"
-        if not broken and _over(worker.scratch, self._file_bytes):
+        if not broken and _in_files(worker.scratch) + _in_open_files(worker.pid, worker.scratch) > self._file_bytes:
             broken = "files"
         if broken:
             self._broken[worker.pid] = broken
@@ -95,17 +98,29 @@ def _ending(prepared: PreparedRow, outcome: Outcome, broken: Broken, setup: Setu
     return "worker_died", outcome.message
 
 
-def _over(folder: str, limit_bytes: int) -> bool:
-    """Are the files below a folder larger than that together? A folder that is being emptied is not."""
-    total, waiting = 0, [folder]
+def _in_files(folder: str) -> int:
+    """Bytes of all files below a folder. One that is being emptied counts as far as it is there."""
+    total_bytes, waiting = 0, [folder]
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            continue
-    return total > limit_bytes
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    total_bytes += entry.stat(follow_symlinks=False).st_size
+    return total_bytes
+
+
+def _in_open_files(pid: int, folder: str) -> int:
+    """Bytes of the folder's files that have no name any more and are held open, by the worker or what it started. Linux only."""
+    sizes: dict[tuple[int, int], int] = {}
+    for each in (pid, *processes.descendants(pid)):
+        with contextlib.suppress(OSError):
+            for number in os.listdir(f"/proc/{each}/fd"):  # noqa: PTH208 - looked at twenty times a second
+                with contextlib.suppress(OSError):
+                    link = f"/proc/{each}/fd/{number}"
+                    target = os.readlink(link)  # noqa: PTH115
+                    if target.startswith(folder) and target.endswith(_NAMELESS):
+                        found = os.stat(link)  # noqa: PTH116
+                        sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())

@@ -61,7 +61,9 @@ def _execute(path: Path, reference: str) -> Any:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[spec.name]
-        if not isinstance(error, Exception):
-            raise
-        raise UsageError(f"{reference} cannot be imported: {type(error).__name__}: {error}.", remedy="Correct the file.") from error
+        raise UsageError(f"{reference} cannot be imported: {_told(error)}.", remedy="Correct the file.") from error
     return module
+
+
+def _told(error: BaseException) -> str:
+    return f"it calls sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"

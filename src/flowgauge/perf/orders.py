@@ -39,6 +39,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     artifact_kb: int = 4096
     offline: bool = False
     """Cut off from the network, before any code of the scenario is loaded."""
+    progress: str = ""
+    """A file into which the worker writes which row it loads; empty: nobody wants to know."""
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,10 +7,11 @@ that an agent, a model or a user wrote is escaped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
-from flowgauge.perf.charts import perf_charts
+from flowgauge.perf.charts import not_drawn, perf_charts
 from flowgauge.perf.files import Finding, Manifest, Metrics, Series, Summary
-from flowgauge.perf.words import compared_mark, failures, metrics_grid, seconds
+from flowgauge.perf.words import compared_mark, failures, metrics_grid, seconds, threshold_mark
 from flowgauge.report import html_parts as html
 from flowgauge.report import words
 from flowgauge.report.grid import Grid
@@ -18,7 +19,7 @@ from flowgauge.report.grid import Grid
 MOST_TOLD = 2
 _STATES = {"steady": "✓ steady", "drifting": "✗ drifting", "not_measured": "– not measured"}
 _TONES = {"✓ steady": "good", "✗ drifting": "bad", "– not measured": "dim", "✓ kept": "good", "✗ broken": "bad", "? undecided": "warn"}
-_COMPARED = {"✓": "✓ kept", "✗": "✗ broken", "–": "– not measured", "?": "? undecided"}
+_FOUND = {"✓": "✓ kept", "✗": "✗ broken", "–": "– not measured", "?": "? undecided"}
 
 
 def page_html(manifest: Manifest, summary: Summary, metrics: Metrics, series: Series) -> str:
@@ -32,18 +33,20 @@ def _parts(manifest: Manifest, summary: Summary, metrics: Metrics, series: Serie
     yield from _header(manifest, summary, title)
     yield _cards(summary)
     yield html.section("Tasks", html.grid_table(metrics_grid(metrics)) + _tasks_legend(manifest))
-    yield _lines("Thresholds", [(line.line, "✗ broken" if line.broken else "✓ kept") for line in summary.thresholds])
+    yield _lines("Thresholds", [(line.line, _FOUND[threshold_mark(line)]) for line in summary.thresholds])
     if failed := failures(series.rows):
         yield html.section("Failures", html.bullets(failed, "plain"))
     yield from html.figures(lambda width: perf_charts(series, width))
+    if missing := not_drawn(series):
+        yield html.section("Pictures", html.bullets(missing, "plain"))
     yield _lines("Drift", [(finding.line, _STATES[finding.state]) for finding in summary.drift])
-    yield _lines(f"Against {summary.compared_with}", [(line.line, _COMPARED[compared_mark(line)]) for line in summary.comparison])
+    yield _lines(f"Against {summary.compared_with}", [(line.line, _FOUND[compared_mark(line)]) for line in summary.comparison])
     yield html.section("How to repeat it", html.facts(list(_facts(manifest, summary))))
     yield "</main>\n</body>\n</html>\n"
 
 
 def _header(manifest: Manifest, summary: Summary, title: str) -> Iterator[str]:
-    under = f"{manifest.generated_at} · {words.plural(manifest.workers, 'worker')} · {manifest.host.machine}"
+    under = f"{words.moment(_milliseconds(manifest.generated_at))} · {words.plural(manifest.workers, 'worker')} · {manifest.host.machine}"
     yield f'<header><h1>{html.safe(title)}</h1><p class="under">{html.safe(under)}</p>'
     if manifest.interrupted:
         yield f'<p class="alert">Interrupted: {summary.episodes:,} of {manifest.episodes:,} episodes had ended.</p>'
@@ -123,6 +126,10 @@ def _facts(manifest: Manifest, summary: Summary) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in host.versions.items())
     yield "commit", host.git or "unknown"
     yield "run artifacts", f"{summary.run_artifacts.root}/, {words.plural(summary.run_artifacts.file_count, 'file')}"
+
+
+def _milliseconds(moment: str) -> int:
+    return round(datetime.fromisoformat(moment).timestamp() * 1000)
 
 
 def _rate(value: float | None) -> str:

@@ -15,6 +15,7 @@ import secrets
 import statistics
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -39,12 +40,20 @@ LATE_S = 5.0
 _SPARE_TASKS = 1024
 
 
-class EpisodePool:
-    """Runs episodes. Use it as an async context manager: its workers are started on the way in."""
+class StoppedEarly(Exception):
+    """Somebody asked to stop before the workers were ready."""
 
-    def __init__(self, setup: Setup, workers: int) -> None:
+
+class EpisodePool:
+    """Runs episodes. Use it as an async context manager: its workers are started on the way in.
+
+    `stop` ends that start, too (StoppedEarly); to stop episodes is their caller's affair.
+    """
+
+    def __init__(self, setup: Setup, workers: int, *, stop: asyncio.Event | None = None) -> None:
         self._setup = setup
         self._size = workers
+        self._stop = stop or asyncio.Event()
         self._limits = Watched(setup.file_mb << 20, setup.output_kb << 10)
         self._idle: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()
         self._workers: set[Worker] = set()
@@ -73,8 +82,7 @@ class EpisodePool:
         self._scratch = ScratchFolder()
         self._tasks = processes.tasks_of_user() + _SPARE_TASKS
         try:
-            for worker in await asyncio.gather(*(self._started() for _ in range(self._size))):
-                self._idle.put_nowait(worker)
+            await self._all_started()
         except BaseException:
             await self.close()
             raise
@@ -126,6 +134,23 @@ class EpisodePool:
             return msgspec.convert(outcome.value, EpisodeAnswer).artifact
         return killed_artifact(self._setup, order, outcome, broken, started_at)
 
+    async def _all_started(self) -> None:
+        starts = {asyncio.create_task(self._started()) for _ in range(self._size)}
+        stopped = asyncio.create_task(self._stop.wait())
+        waiting = set(starts)
+        try:
+            while waiting:
+                done, _ = await asyncio.wait({*waiting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if stopped in done:
+                    raise StoppedEarly
+                for start in waiting & done:
+                    self._idle.put_nowait(start.result())
+                waiting -= done
+        finally:
+            for task in (*starts, stopped):
+                task.cancel()
+            await asyncio.gather(*starts, stopped, return_exceptions=True)
+
     async def _replacement(self) -> Worker:
         """Another worker, within a few tries."""
         for _ in range(STARTS - 1):
@@ -137,12 +162,11 @@ class EpisodePool:
         """A worker that has loaded the scenario. Raises UsageError where no worker ever could."""
         begun = time.perf_counter()
         worker = await self._confined()
-        setup = Job(code="", function="setup", arguments=msgspec.to_builtins(self._setup), timeout_s=START_S)
-        outcome = await worker.run(setup)
+        progress = self._scratch.path / f"loading-{worker.pid}"
+        setup = msgspec.structs.replace(self._setup, progress=str(progress))
+        outcome = await worker.run(Job(code="", function="setup", arguments=msgspec.to_builtins(setup), timeout_s=START_S))
         if outcome.failure is not None:
-            raise NotMeasured(
-                f"No worker could be made ready: {outcome.message} {_last_words(outcome)}".rstrip(), remedy="Look at its last words."
-            )
+            raise _not_ready(outcome, progress)
         started = msgspec.convert(outcome.value, Started)
         if started.error:
             worker.stop("killed", "The scenario cannot be run.")
@@ -195,5 +219,11 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONHASHSEED": "0"}
 
 
-def _last_words(outcome: Outcome) -> str:
-    return outcome.stderr.strip()[-2000:]
+def _not_ready(outcome: Outcome, progress: Path) -> NotMeasured:
+    """Says which row was being loaded, and what it printed where it printed anything."""
+    row = progress.read_text(encoding="utf-8") if progress.is_file() else ""
+    where = f" while {row} was loaded" if row else ""
+    why = f"No worker could be made ready{where}: {outcome.message}"
+    if last_words := outcome.stderr.strip()[-2000:]:
+        return NotMeasured(f"{why} Its last words: {last_words}", remedy="Look at these.")
+    return NotMeasured(why, remedy="Look at what that file does when it is imported." if row else "Try again, or use fewer workers.")

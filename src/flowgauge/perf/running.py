@@ -1,7 +1,8 @@
 """Runs a plan of episodes on a pool: as many at once as there are workers, each kept as it ends.
 
 In: planned episodes. Out: their rows in episode order. To stop takes no
-further episode and gives up those under way; what has ended is kept.
+further episode and gives up those under way; what has ended is kept. The same
+where the folder takes no file any more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ async def run_episodes(
     stopped = asyncio.create_task(stop.wait())
     try:
         left: set[asyncio.Task[None]] = set(slots)
-        while left and not stop.is_set():
+        while left and not stop.is_set() and not folder.trouble:
             done, _ = await asyncio.wait({*left, stopped}, return_when=asyncio.FIRST_COMPLETED)
             for slot in done - {stopped}:
                 slot.result()
@@ -46,3 +47,5 @@ async def _slot(pool: EpisodePool, waiting: Iterator[Episode], folder: Folder, r
         row = folder.keep(episode, await pool.run(episode))
         rows.append(row)
         told(row)
+        if folder.trouble:
+            return

@@ -1,7 +1,8 @@
 """The machine through a run: CPU, memory, open files, and how late this process's event loop wakes up.
 
-Samples are taken ten times a second, and thinned out in long runs so
-that their number stays bounded. Without psutil there are none, and it is said.
+Samples are taken ten times a second, more often in the first tenth so that a
+short run has some, and thinned out in long runs so that their number stays
+bounded. Without psutil there are none, and it is said.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import psutil
 
 EVERY_S = 0.1
+FIRST_S = 0.01
+"""After so long the first one is taken; each further pause is twice as long, until it is EVERY_S."""
 MOST_SAMPLES = 2000
 
 
@@ -29,6 +32,7 @@ class Sampler:
         self._pids = pids
         self._done = done
         self._every_s = EVERY_S
+        self._pause_s = min(FIRST_S, EVERY_S)
         self._known: dict[int, psutil.Process] = {}
         self.samples: list[Sample] = []
 
@@ -46,17 +50,19 @@ class Sampler:
             yield
         finally:
             task.cancel()
-            if not self.samples or time.perf_counter() - begun - self.samples[-1].at_s > self._every_s / 2:
+            if not self.samples or time.perf_counter() - begun - self.samples[-1].at_s > FIRST_S / 2:
                 self._take(module, begun, 0.0)  # sooner, the CPU's share would be one of nothing
 
     async def _sample(self, module: Any, begun: float) -> None:
         while True:
-            due = time.perf_counter() + self._every_s
-            await asyncio.sleep(self._every_s)
+            due = time.perf_counter() + self._pause_s
+            await asyncio.sleep(self._pause_s)
+            self._pause_s = min(2 * self._pause_s, self._every_s)
             self._take(module, begun, (time.perf_counter() - due) * 1000)
             if len(self.samples) >= MOST_SAMPLES:
                 del self.samples[::2]
                 self._every_s *= 2
+                self._pause_s = self._every_s
 
     def _take(self, module: Any, begun: float, lag_ms: float) -> None:
         rss_bytes, open_files = self._processes(module)
@@ -96,13 +102,22 @@ def system_summary(samples: list[Sample]) -> SystemSummary:
         available=True,
         provider="psutil",
         samples=len(samples),
-        cpu_percent=round(sum(sample.cpu_percent for sample in samples) / len(samples), 2),
+        cpu_percent=round(_mean_cpu(samples), 2),
         process_rss_bytes=max(sample.process_rss_bytes for sample in samples),
         system_memory_total_bytes=module.virtual_memory().total if module is not None else None,
         system_memory_available_bytes=min(sample.system_memory_available_bytes for sample in samples),
         open_files=max(sample.open_files for sample in samples),
         event_loop_lag_ms=max(sample.event_loop_lag_ms for sample in samples),
     )
+
+
+def _mean_cpu(samples: list[Sample]) -> float:
+    """Each sample tells of the time since the one before, so the longer that is the more it counts."""
+    lengths_s = [later.at_s - earlier_s for earlier_s, later in zip((0.0, *(one.at_s for one in samples)), samples, strict=False)]
+    total_s = sum(lengths_s)
+    if total_s <= 0:
+        return samples[0].cpu_percent
+    return sum(sample.cpu_percent * length_s for sample, length_s in zip(samples, lengths_s, strict=True)) / total_s
 
 
 _MEASURED = tuple(name for name in SystemSummary.__struct_fields__ if name not in ("available", "provider", "samples"))

@@ -8,7 +8,7 @@ scenario is run here: it is only looked at.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.workflow import Config, Workflow
 from flowgauge.nodes.inputs import checked_inputs
 from flowgauge.perf.loading import is_file, split_reference
-from flowgauge.perf.model import Row, Scenario
+from flowgauge.perf.model import Scenario
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
 _OF_AGENTS = ("environment", "allow")
@@ -64,8 +64,8 @@ def load_scenario(path: str | Path, lookup: Lookup) -> LoadedScenario:
     reading = _Reading(findings, Path(path).resolve().parent, lookup)
     rows = document.value.get("rows")
     for number, row in enumerate(rows if isinstance(rows, list) else ()):
-        if isinstance(row, dict) and not findings.has_fault(("rows", number)):
-            reading.row(msgspec.convert(row, Row), number)
+        if isinstance(row, dict):
+            reading.row(row, number)
     findings.raise_any()
     scenario = msgspec.convert(document.value, Scenario)
     return LoadedScenario(scenario=scenario, folder=reading.folder, file=document.file, workflows=reading.workflows)
@@ -85,22 +85,27 @@ class _Reading:
         self.folder = folder
         self.workflows: dict[int, PlayedWorkflow] = {}
         self._lookup = lookup
-        self._defined: dict[Path, frozenset[str] | None] = {}
+        self._defined: dict[Path, dict[str, bool] | None] = {}
 
-    def row(self, row: Row, number: int) -> None:
+    def row(self, row: Mapping[str, Any], number: int) -> None:
+        """Whatever of it has its shape is looked at, also where the rest has not."""
         way: Way = ("rows", number)
-        if bool(row.agent) == bool(row.workflow):
+        if bool(row.get("agent")) == bool(row.get("workflow")):
             self.findings.add(way, "A row runs an agent or a workflow.", "Give exactly one of `agent:` and `workflow:`.")
-            return
         for field in _FUNCTIONS:
-            if reference := getattr(row, field):
+            if (reference := row.get(field)) and self._has_shape((*way, field)):
                 self._function(reference, (*way, field))
-        for field in _OF_AGENTS if row.workflow else ("config",):
-            if getattr(row, field) != getattr(_PLAIN, field):
-                whose = "an agent" if row.workflow else "a workflow"
+        if row.get("workflow") and row.get("agent"):
+            return
+        for field in _OF_AGENTS if row.get("workflow") else ("config",):
+            if row.get(field):
+                whose = "an agent" if row.get("workflow") else "a workflow"
                 self.findings.add((*way, field), f"'{field}' is for rows with {whose}.", "Remove it.")
-        if row.workflow:
+        if row.get("workflow") and self._has_shape((*way, "workflow")):
             self._workflow(row, number)
+
+    def _has_shape(self, way: Way) -> bool:
+        return not self.findings.has_fault(way)
 
     def _function(self, reference: str, way: Way) -> None:
         place, name = split_reference(reference)
@@ -111,14 +116,15 @@ class _Reading:
             return
         names = self._names(self.folder / place, way)
         if names is not None and name not in names:
-            self.findings.add(way, f"{place} defines no '{name}'.", did_you_mean(name, sorted(names)))
+            own = sorted(known for known, is_own in names.items() if is_own)
+            self.findings.add(way, f"{place} defines no '{name}'.", did_you_mean(name, own))
 
-    def _names(self, path: Path, way: Way) -> frozenset[str] | None:
+    def _names(self, path: Path, way: Way) -> dict[str, bool] | None:
         """What a file defines; None where that cannot be said, which is told."""
         if path not in self._defined:
             self._defined[path] = None
             try:
-                self._defined[path] = frozenset(_top_names(ast.parse(path.read_bytes())))
+                self._defined[path] = dict(_top_names(ast.parse(path.read_bytes())))
             except OSError as error:
                 self.findings.add(way, f"{path.name} cannot be read: {error.strerror}.", "Paths start at the scenario's folder.")
             except (SyntaxError, ValueError) as error:
@@ -126,18 +132,23 @@ class _Reading:
                 self.findings.add(way, f"{path.name}{f':{line}' if line else ''} is no Python: {error}.", "Correct the file.")
         return self._defined[path]
 
-    def _workflow(self, row: Row, number: int) -> None:
+    def _workflow(self, row: Mapping[str, Any], number: int) -> None:
         way: Way = ("rows", number)
-        if (played := self._played(row.workflow, (*way, "workflow"))) is None:
+        if (played := self._played(row["workflow"], (*way, "workflow"))) is None:
             return
-        takes_seed = any(item.name == "seed" for item in played.workflow.inputs)
+        if self._has_shape((*way, "inputs")) and self._has_shape((*way, "seed")):
+            self._inputs(played.workflow, row.get("inputs", {}), row.get("seed", 0), (*way, "inputs"))
+        if self._has_shape((*way, "config")):
+            check_shape(Config, row.get("config", {}), (*way, "config"), self.findings)
+        self.workflows[number] = played
+
+    def _inputs(self, workflow: Workflow, inputs: Mapping[str, Any], seed: int, way: Way) -> None:
+        takes_seed = any(item.name == "seed" for item in workflow.inputs)
         try:
-            checked_inputs(played.workflow, {"seed": row.seed, **row.inputs} if takes_seed else row.inputs)
+            checked_inputs(workflow, {"seed": seed, **inputs} if takes_seed else dict(inputs))
         except BadInputs as error:
             for problem in error.problems:
-                self.findings.add((*way, "inputs"), problem)
-        check_shape(Config, row.config, (*way, "config"), self.findings)
-        self.workflows[number] = played
+                self.findings.add(way, problem)
 
     def _played(self, reference: str, way: Way) -> PlayedWorkflow | None:
         try:
@@ -152,16 +163,13 @@ class _Reading:
         return None
 
 
-_PLAIN = Row(task="-")
-
-
-def _top_names(tree: ast.Module) -> Iterator[str]:
-    """What a module defines or imports at its top."""
+def _top_names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """What a module names at its top; true: it is a function or class of its own."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
+            yield node.name, True
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
+            yield from ((alias.asname or alias.name, False) for alias in node.names)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from (target.id for target in targets if isinstance(target, ast.Name))
+            yield from ((target.id, False) for target in targets if isinstance(target, ast.Name))

@@ -1,15 +1,15 @@
 """Thresholds: what a run is held to, and whether it keeps it.
 
-In: lines such as `max_wall_clock_s <= 15` that name a figure of the summary,
-from flags and a file, and the summary. Out: judgements. A figure that is
-unknown keeps no threshold. A line that names nothing is refused.
+In: lines such as `max_wall_clock_s <= 15` that name a figure of the summary, or
+one of the sentences, from flags and a file; and the run. Out: judgements. A
+figure that is unknown keeps no threshold. A line that names nothing is refused.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,9 @@ from flowgauge.documents.findings import Findings
 from flowgauge.errors import UsageError
 from flowgauge.lang.wording import did_you_mean
 from flowgauge.perf.files import Judgement, Summary
+from flowgauge.perf.trend import GROWTH_IS_LINEAR, SENTENCES, SLICE, SUCCESS_HOLDS, TAIL_HOLDS, Measured, had_failures, judge_trend
 from flowgauge.report import words
 
-SLICE = 24
-"""Up to so many episodes a run is the everyday slice, held to fixed figures; a longer one is judged by its trend."""
 NEW_REASONS = "no new failure_reasons"
 SLICE_LINES = (
     "failure_count == 0",
@@ -32,7 +31,16 @@ SLICE_LINES = (
     "run_artifacts.avg_bytes <= 150_000",
     NEW_REASONS,
 )
-LONG_LINES = ("run_artifacts.avg_bytes <= 150_000", NEW_REASONS)
+LONG_LINES = (
+    "failure_count == 0",
+    "run_artifacts.avg_bytes <= 150_000",
+    NEW_REASONS,
+    SUCCESS_HOLDS,
+    GROWTH_IS_LINEAR,
+    TAIL_HOLDS,
+)
+_ABOUT_SUCCESS = frozenset({"failure_count", "success_rate", "success_count", "summary.failed", "summary.passed"})
+"""To say one of them is to say how often it may fail."""
 _LINE = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -45,7 +53,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Threshold(msgspec.Struct, frozen=True):
-    """One line, read. `figure` is a way into the summary; empty: failure reasons against the reference's."""
+    """One line, read. `figure` is a way into the summary; empty: the line is a sentence."""
 
     text: str
     figure: str = ""
@@ -55,8 +63,8 @@ class Threshold(msgspec.Struct, frozen=True):
 
 def read_threshold(text: str) -> Threshold:
     """Raises UsageError for a line that says nothing."""
-    if " ".join(text.split()) == NEW_REASONS:
-        return Threshold(NEW_REASONS)
+    if (sentence := " ".join(text.split())) in (NEW_REASONS, *SENTENCES):
+        return Threshold(sentence)
     found = _LINE.fullmatch(text)
     if found is None:
         raise UsageError(f"'{text}' is no threshold.", remedy="Write FIGURE<=NUMBER, such as max_wall_clock_s<=15.")
@@ -87,21 +95,33 @@ def read_threshold_file(path: Path) -> tuple[Threshold, ...]:
     return tuple(read)
 
 
-def chosen(episodes: int, from_file: Sequence[Threshold] | None, flags: Iterable[Threshold]) -> tuple[Threshold, ...]:
-    """A file stands instead of the defaults; a flag instead of every line about the same figure."""
-    lines = SLICE_LINES if episodes <= SLICE else LONG_LINES
-    base = tuple(map(read_threshold, lines)) if from_file is None else tuple(from_file)
+def chosen(
+    episodes: int, from_file: Sequence[Threshold] | None, flags: Iterable[Threshold], reference: Summary | None = None
+) -> tuple[Threshold, ...]:
+    """A file stands instead of the defaults; a flag instead of every line about the same figure.
+
+    A flag about success stands instead of all defaults about success. A long run that is held against one with failures may fail, too.
+    """
     given = tuple(flags)
     named = {threshold.figure for threshold in given}
-    return (*(threshold for threshold in base if threshold.figure not in named), *given)
+    base = _defaults(episodes, named, reference) if from_file is None else tuple(from_file)
+    return (*(threshold for threshold in base if not threshold.figure or threshold.figure not in named), *given)
 
 
-def judge(summary: Summary, thresholds: Iterable[Threshold], reference: Mapping[str, int] | None) -> tuple[Judgement, ...]:
-    """`reference`: failure reasons of the run that this one is compared with; None: there is none."""
-    values = _flat(summary)
+def _defaults(episodes: int, named: set[str], reference: Summary | None) -> tuple[Threshold, ...]:
+    left_out: set[str] = set()
+    if named & _ABOUT_SUCCESS:
+        left_out = {"failure_count == 0", SUCCESS_HOLDS}
+    elif episodes > SLICE and had_failures(reference):
+        left_out = {"failure_count == 0"}
+    return tuple(read_threshold(line) for line in (SLICE_LINES if episodes <= SLICE else LONG_LINES) if line not in left_out)
+
+
+def judge(run: Measured, thresholds: Iterable[Threshold]) -> tuple[Judgement, ...]:
+    """All of them, in their order."""
+    values = _flat(run.summary)
     return tuple(
-        _judged(threshold, values[threshold.figure]) if threshold.figure else _reasons(summary.failure_reasons, reference)
-        for threshold in thresholds
+        _judged(threshold, values[threshold.figure]) if threshold.figure else _sentence(threshold.text, run) for threshold in thresholds
     )
 
 
@@ -146,10 +166,14 @@ def _judged(threshold: Threshold, value: float | None) -> Judgement:
     return Judgement(threshold=threshold.text, value=float(value), broken=broken, line=f"{threshold.text}: it is {shown}")
 
 
-def _reasons(found: Mapping[str, int], reference: Mapping[str, int] | None) -> Judgement:
-    if reference is None:
+def _sentence(text: str, run: Measured) -> Judgement:
+    return _reasons(run) if text == NEW_REASONS else judge_trend(text, run)
+
+
+def _reasons(run: Measured) -> Judgement:
+    if run.reference is None:
         line = f"{NEW_REASONS}: no reference to hold them against"
         return Judgement(threshold=NEW_REASONS, value=None, broken=False, line=line)
-    new = sorted(set(found) - set(reference))
+    new = sorted(set(run.summary.failure_reasons) - set(run.reference.failure_reasons))
     line = f"{NEW_REASONS}: {', '.join(new) if new else 'none is new'}"
     return Judgement(threshold=NEW_REASONS, value=", ".join(new), broken=bool(new), line=line)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from rich.console import Console
 
-from flowgauge.perf.files import Compared, Manifest, Metrics, MetricsRow, Series, SeriesRow, Summary
+from flowgauge.perf.files import BUILT_IN, Compared, Judgement, Manifest, Metrics, MetricsRow, Series, SeriesRow, Summary
 from flowgauge.report import words
 from flowgauge.report.fitting import Fitting
 from flowgauge.report.grid import Grid
@@ -24,11 +25,11 @@ def text(manifest: Manifest, summary: Summary, metrics: Metrics, series: Series,
     parts = [
         headline(manifest, summary),
         _table(metrics_grid(metrics), width),
-        *_titled("Failures", failures(series.rows)),
+        *_titled("Failures", [*failures(series.rows), *record_hint(manifest, series.rows)]),
         *_titled("Drift", [f"{_MARKS[finding.state]} {finding.line}" for finding in summary.drift]),
-        *_titled("Thresholds", [f"{'✗' if judgement.broken else '✓'} {judgement.line}" for judgement in summary.thresholds]),
+        *_titled("Thresholds", [f"{threshold_mark(judgement)} {judgement.line}" for judgement in summary.thresholds]),
         *_titled(f"Against {summary.compared_with}", [f"{compared_mark(line)} {line.line}" for line in summary.comparison]),
-        *_titled("Written", [f"{folder}/{name}" for name in (*manifest.artifact_set, f"{summary.run_artifacts.root}/")]),
+        *_titled("Written", _written(manifest, summary, folder)),
     ]
     return "\n".join(parts)
 
@@ -69,6 +70,16 @@ def failures(rows: Sequence[SeriesRow]) -> list[str]:
     return told[:MOST_FAILURES] + ([f"… and {len(told) - MOST_FAILURES} more kinds"] if len(told) > MOST_FAILURES else [])
 
 
+def record_hint(manifest: Manifest, rows: Sequence[SeriesRow]) -> list[str]:
+    """How to keep the first failure that left a trace, for a replay."""
+    first = next((row for row in rows if not row.success and row.steps is not None), None)
+    if first is None:
+        return []
+    target = [] if manifest.scenario.file == BUILT_IN else [manifest.scenario.file]
+    command = ["flowgauge", "record", *target, "--episode", str(first.episode), "-o", f"episode-{first.episode}.zip"]
+    return [f"to keep one for a replay: {shlex.join(command)}"]
+
+
 def broken_lines(summary: Summary) -> list[str]:
     """Why a run does not pass."""
     broken = [f"threshold: {judgement.line}" for judgement in summary.thresholds if judgement.broken]
@@ -97,6 +108,11 @@ def _cells(row: MetricsRow) -> tuple[str, ...]:
     )
 
 
+def _written(manifest: Manifest, summary: Summary, folder: str) -> list[str]:
+    artifacts = [f"{summary.run_artifacts.root}/"] if summary.run_artifacts.file_count else []
+    return [f"{folder}/{name}" for name in (*manifest.artifact_set, *artifacts)]
+
+
 def _failure(rows: Sequence[SeriesRow]) -> str:
     first = rows[0]
     where = f"episode {first.episode}, seed {first.seed}" + (f", and {len(rows) - 1} more" if len(rows) > 1 else "")
@@ -105,6 +121,11 @@ def _failure(rows: Sequence[SeriesRow]) -> str:
 
 def _count(value: float | None) -> str:
     return "–" if value is None else f"{value:g}"
+
+
+def threshold_mark(judgement: Judgement) -> str:
+    """What measured nothing is not shown as kept."""
+    return "✗" if judgement.broken else "–" if judgement.value is None else "✓"
 
 
 def compared_mark(line: Compared) -> str:

@@ -280,6 +280,8 @@ def test_a_bundle_never_takes_the_place_of_something(files: dict[str, bytes], tm
 
 
 def test_only_its_owner_can_read_a_bundle(files: dict[str, bytes], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
     archive.write_files(tmp_path / "a" / "bundle", files)
     archive.write_files(tmp_path / "b" / "bundle.zip", files)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").rglob("*")}

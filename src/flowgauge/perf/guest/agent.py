@@ -10,11 +10,11 @@ import errno
 import inspect
 import random
 import re
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from flowgauge.model.workflow import Json
@@ -48,7 +48,7 @@ class AgentPlayer:
     def play(self, seed: int, services: EpisodeServices, loop: asyncio.AbstractEventLoop) -> Ended:
         """From the first seed to the verdict."""
         random.seed(seed)
-        begun = time.perf_counter()
+        begun = perf_counter()
         run: Run | None = None
         try:
             environment = self._made(seed)
@@ -60,7 +60,7 @@ class AgentPlayer:
             termination, reason = _ending_of(error)
         finally:
             self._audit.end()
-        wall_clock_s = time.perf_counter() - begun
+        wall_clock_s = perf_counter() - begun
         if run is not None and run.stopped is not None:
             termination, reason = run.stopped.termination, run.stopped.reason
         elif self._audit.refused:

@@ -24,6 +24,9 @@ _WRITING = os.O_WRONLY | os.O_RDWR
 _TEMPORARY = re.compile(r"(?<=/tmp)[a-z0-9_]{8}(?=/|$|\.)")
 """The chance in names that `tempfile` makes: the same episode must leave the same audit."""
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
+"""To read there is no touch of the outside."""
+_SINKS = re.compile(r"/dev/(null|zero|full|tty|stdin|stdout|stderr|fd/[012])|/proc/self/fd/[012]")
+"""To write there leaves nothing."""
 _CODE = (".py", ".pyc", ".so", ".pyi")
 
 
@@ -114,7 +117,7 @@ class Audit:
 
     def _touch(self, kind: Any, path: str | bytes | os.PathLike[str]) -> None:
         whole = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
-        if whole.startswith(_NOT_FILES) or whole == self._scratch.rstrip("/"):
+        if whole == self._scratch.rstrip("/") or (kind == "write" and _SINKS.fullmatch(whole)):
             return  # `tempfile` tries once in a process whether the folder takes files without a name
         if kind == "read":
             if not self._is_unseen(whole):
@@ -134,7 +137,7 @@ class Audit:
 
     def _is_unseen(self, path: str) -> bool:
         """Files that the interpreter reads for itself, now in one episode and then in another."""
-        return path.startswith(self._unseen) or path.endswith(_CODE)
+        return path.startswith(self._unseen) or path.endswith(_CODE) or path.startswith(_NOT_FILES)
 
     def _spoken(self, path: str) -> str:
         if _is_in(path, self._scratch.rstrip("/")):

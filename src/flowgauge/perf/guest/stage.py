@@ -1,8 +1,8 @@
 """A worker's stage: every row made ready once, then one episode after the other, each on clean boards.
 
 Comes in: orders. Goes out: answers with whole artifacts. An agent runs under
-its limits, and what it leaves behind (files, children, threads, variables) is
-cleared before the next; a worker that cannot be cleared asks to be replaced.
+its limits, and what it leaves behind (files, children, threads, variables,
+names that it rebound) is cleared before the next; a worker that cannot be cleared asks to be replaced.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from pathlib import Path
 
 import msgspec
 
-from flowgauge.errors import FlowgaugeError
+from flowgauge.errors import FlowgaugeError, UsageError
 from flowgauge.model.redaction import Redactor, secrets_of
 from flowgauge.perf.guest.agent import AgentPlayer
 from flowgauge.perf.guest.audit import Audit
 from flowgauge.perf.guest.ending import Ended, artifact_of
 from flowgauge.perf.guest.offline import cut_off
 from flowgauge.perf.guest.services import EpisodeServices, WorkerServices, opened_tape
+from flowgauge.perf.guest.shared import SharedModules
 from flowgauge.perf.guest.workflow import WorkflowPlayer
-from flowgauge.perf.orders import EpisodeAnswer, EpisodeOrder, Setup, Started
+from flowgauge.perf.orders import EpisodeAnswer, EpisodeOrder, PreparedRow, Setup, Started
 from flowgauge.providers.mock.profiles import load_profiles
 from flowgauge.run.targets.importing import find_object
 from flowgauge.sandbox.guest.job import limit_memory
@@ -46,11 +47,9 @@ class Stage:
         self._profiles = load_profiles()
         self._audit = Audit(scratch, setup.folder)
         self._services: WorkerServices = find_object(setup.services)()
-        folder = Path(setup.folder)
-        self._players = [
-            WorkflowPlayer(prepared, folder) if prepared.workflow else AgentPlayer(prepared, folder, self._audit) for prepared in setup.rows
-        ]
+        self._players = [self._player(number, prepared) for number, prepared in enumerate(setup.rows, 1)]
         self._warm()
+        self._shared = SharedModules()
 
     def run(self, order: EpisodeOrder) -> EpisodeAnswer:
         """One episode."""
@@ -64,6 +63,16 @@ class Stage:
                 ended, retire = self._contained(player, order.seed, services)
         return EpisodeAnswer(artifact=artifact_of(prepared, order, ended, self._setup, self._redact), retire=retire)
 
+    def _player(self, number: int, prepared: PreparedRow) -> AgentPlayer | WorkflowPlayer:
+        """Where this ends the process, or does not end, the parent reads which row it was."""
+        row, folder = prepared.row, Path(self._setup.folder)
+        if self._setup.progress:
+            Path(self._setup.progress).write_text(f"row {number} ({row.name})", encoding="utf-8")
+        try:
+            return WorkflowPlayer(prepared, folder) if prepared.workflow else AgentPlayer(prepared, folder, self._audit)
+        except FlowgaugeError as error:
+            raise UsageError(f"Row {number}: {error.message}", remedy=error.remedy) from error
+
     def _contained(self, player: AgentPlayer, seed: int, services: EpisodeServices) -> tuple[Ended, str]:
         """An agent under its limits, and its traces cleared."""
         state, setup = self._state, self._setup
@@ -73,9 +82,10 @@ class Stage:
         try:
             ended = player.play(seed, services, self._loop)
         finally:
+            state.restore_builtins()
+            self._shared.restore()
             tempfile.tempdir = ours
             limit_memory(state, 0)
-            state.restore_builtins()
         if os.getpid() != state.pid:
             os._exit(0)  # a fork that the agent let run on: its parent answers
         written_bytes = _size_bytes(self._scratch)

@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from flowgauge.errors import BadFile, Conflict, UsageError
+from flowgauge.errors import BadFile, Conflict, NotFound, UsageError
 from flowgauge.model.problem import Problem
 
 MANIFEST, RUN, CALLS, VALIDATOR = "manifest.json", "run.json", "calls.jsonl", "validator.json"
@@ -45,7 +45,6 @@ def write_files(path: Path, files: Files) -> None:
     """A new zip where the name ends in .zip, else a new folder; whole or not at all. What is there is never replaced."""
     check_free(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             if path.suffix == ".zip":
                 _put(made := Path(folder, "bundle"), zipped(files))
@@ -60,9 +59,11 @@ def write_files(path: Path, files: Files) -> None:
 
 
 def check_free(path: Path) -> None:
-    """Raises Conflict where something of that name is there."""
+    """Raises Conflict where something of that name is there, NotFound where its folder is not."""
     if path.exists() or path.is_symlink():
         raise _taken(path)
+    if not path.parent.is_dir():
+        raise NotFound(f"There is no folder {path.parent}.", remedy="Make it, or choose another path.")
 
 
 def zipped(files: Files) -> bytes:

@@ -17,7 +17,7 @@ import msgspec
 
 from flowgauge.errors import NotMeasured
 from flowgauge.model.redaction import cleaned, redactor, secrets_of
-from flowgauge.perf.model import RunArtifact
+from flowgauge.perf.model import IoEvent, RunArtifact
 from flowgauge.perf.orders import Network, Tape
 from flowgauge.perf.replay import archive
 from flowgauge.perf.replay.bundle import Manifest, check_key, seal
@@ -67,6 +67,23 @@ async def record(stand: Stand, wish: Wish) -> Recorded:
         if not recorded.changes:
             seal(wish.path, _manifest(kept, recorded), recorded.run, _read(calls), key_file=wish.key_file)
     return recorded
+
+
+def why_different(recorded: Recorded) -> str:
+    """Where that is known: the first run was refused a connection, and the second cannot come as far as to ask for one."""
+    run = recorded.run
+    asked = [event.target for event in (*run.io_audit, *(each for step in run.action_trace for each in step.io_audit)) if _refused(event)]
+    if not recorded.changes or not asked:
+        return ""
+    return (
+        f"Why: in the first run the agent was refused a connection to {asked[0]}, which its row does not allow. "
+        "The second run has no network at all, as every replay, so it ends before it can ask. "
+        "Take the call out, or allow it and make it through run.outside."
+    )
+
+
+def _refused(event: IoEvent) -> bool:
+    return event.refused and event.kind == "connect"
 
 
 def without_secrets(stand: Stand) -> Stand:

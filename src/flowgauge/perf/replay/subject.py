@@ -23,8 +23,8 @@ _WORD = 120
 
 
 def one_episode(loaded: LoadedScenario, episode: int, seed: int | None) -> LoadedScenario:
-    """Episode i of a scenario: row i mod rows, its seed plus i div rows; or that row with another seed."""
-    round_, place = divmod(episode, len(loaded.scenario.rows))
+    """Episode i of a scenario, from 1, as perf numbers them; or its row with another seed."""
+    round_, place = divmod(episode - 1, len(loaded.scenario.rows))
     row = loaded.scenario.rows[place]
     row = msgspec.structs.replace(row, seed=row.seed + round_ if seed is None else seed)
     played = loaded.workflows.get(place)

@@ -79,6 +79,21 @@ def test_reliability_goes_by_fisher(failures: int, significant: bool) -> None:
     assert (lead.config, lead.value, lead.significant) == ("b", 1.0, significant)
 
 
+@pytest.mark.parametrize("configs", ["a", "ab"], ids=["alone", "with another"])
+def test_who_never_succeeds_is_not_the_most_reliable(configs: str) -> None:
+    assert of(*[failed("code_error", config=config) for config in configs for _ in range(5)]).most_reliable is None
+
+
+def test_who_never_succeeds_is_still_the_next_of_who_does() -> None:
+    lead = of(*[failed("code_error", config="a")] * 10, *[row("b")] * 10).most_reliable
+    assert lead is not None
+    assert (lead.config, lead.runner_up, lead.runner_up_value, lead.significant) == ("b", "a", 0.0, True)
+
+
+def test_where_no_check_passes_nothing_is_best() -> None:
+    assert of(*[row("a", passed=0)] * 5, *[row("b", passed=0)] * 5).best_score is None
+
+
 def test_without_scores_the_best_is_who_passes_most() -> None:
     lead = of(*[row("a", passed=1)] * 9, *[row("b", passed=0)] * 9, row("c")).best_score
     assert lead is not None

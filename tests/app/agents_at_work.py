@@ -45,6 +45,15 @@ def played(db: str, *, model: str = "fast", times: int = 1) -> None:
     hosted(db, work)
 
 
+def tried(db: str, model: str, *, times: int) -> None:
+    """The same, of a version that is saved and not put in use: as `flowgauge run` does with a file that was edited."""
+    with open_store(db, redact=redactor(())) as store:
+        in_use = store.get_workflow("triage_flow").current_version_sid
+    played(db, model=model, times=times)
+    with open_store(db, redact=redactor(())) as store:
+        store.make_current(in_use)
+
+
 def captured(made: AgentSnapshot | None) -> AgentSnapshot:
     assert made is not None
     return made

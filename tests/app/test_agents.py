@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.app.agents_at_work import SECTIONS, captured, played, rates
+from tests.app.agents_at_work import SECTIONS, captured, played, rates, tried
 from tests.app.hosting import benched, hosted
 
 from flowgauge.app import agents as module
+from flowgauge.app.agent_records import sid_of
 from flowgauge.app.agents import AgentBaselines
 from flowgauge.app.comparing import compare_stored, gate_stored
+from flowgauge.app.daemon import DaemonSettings
 from flowgauge.app.host import Host
 from flowgauge.app.trends import trends_of
 from flowgauge.errors import BadFile, NotFound, UsageError
@@ -22,6 +24,7 @@ from flowgauge.registry.agents.agent import agent_of
 from flowgauge.registry.agents.snapshot import read_sections
 from flowgauge.store.store import Store
 
+ONE_CASE = {"cases": [{"name": "one", "inputs": {}}], "configs": [{"name": "as it is"}]}
 BOUGHT = "sk-abcdefghijklmnopqrstuvwx"
 
 
@@ -41,13 +44,19 @@ def regress(agents: AgentBaselines, sections: dict[str, Any]) -> int | None:
     return kept.version if kept else None
 
 
+def damage(store: Store, data: Path, version: int, text: str = "{") -> None:
+    """The file, where the store has lost it."""
+    store.delete_benchmark(sid_of(agent_of("p", "f"), version))
+    (data / "baselines" / "p_f" / f"v{version}.json").write_text(text, encoding="utf-8")
+
+
 def test_twelve_versions_are_listed_in_numeric_order(agents: AgentBaselines, data: Path) -> None:
     for number in range(1, 13):
         assert captured(agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)).version == number
     assert [each.version for each in agents.list_snapshots("p", "f")] == list(range(1, 13))
     assert captured(agents.get_latest_snapshot("p", "f")).version == 12
     assert sorted(file.name for file in (data / "baselines" / "p_f").iterdir()) == sorted(f"v{number}.json" for number in range(1, 13))
-    assert captured(agents.capture_snapshot("p", "f", "prompt_change")).version == 13
+    assert captured(agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)).version == 13
 
 
 def test_a_snapshot_is_in_its_file_and_in_the_store_as_it_was_handed_in(agents: AgentBaselines, store: Store, data: Path) -> None:
@@ -78,10 +87,10 @@ def test_where_the_file_is_missing_it_is_read_from_the_store(agents: AgentBaseli
 
 def test_where_the_store_has_lost_it_it_is_read_from_the_file(agents: AgentBaselines, store: Store) -> None:
     made = captured(agents.capture_snapshot("p", "f", "creation", sections=SECTIONS))
-    store.prune(keep_newest=0)
+    store.delete_benchmark(sid_of(agent_of("p", "f"), 1))
     assert list(store.iter_benchmarks()) == []
     assert agents.list_snapshots("p", "f") == [made]
-    assert captured(agents.capture_snapshot("p", "f", "prompt_change")).version == 2
+    assert captured(agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)).version == 2
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(
@@ -91,12 +100,12 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(UsageError, match="No space left"):
         agents.capture_snapshot("p", "f", "creation", sections=SECTIONS)
     assert list(store.iter_benchmarks()) == []
     assert list((data / "baselines" / "p_f").iterdir()) == []
     monkeypatch.undo()
-    assert captured(agents.capture_snapshot("p", "f", "creation")).version == 1
+    assert captured(agents.capture_snapshot("p", "f", "creation", sections=SECTIONS)).version == 1
 
 
 def test_compare_gate_and_trend_work_on_what_is_stored(agents: AgentBaselines, store: Store) -> None:
@@ -132,8 +141,8 @@ def test_a_recipe_change_within_a_minute_of_the_creation_is_skipped(agents: Agen
         made = agents.capture_snapshot("p", "f", "recipe_change", sections=SECTIONS)
         assert (made.version if made else None) == version
     monkeypatch.setattr(Clock, "moment", began + timedelta(seconds=1))
-    assert captured(agents.capture_snapshot("p", "f", "prompt_change")).version == 4
-    assert captured(agents.capture_snapshot("p", "other", "recipe_change")).version == 1
+    assert captured(agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)).version == 4
+    assert captured(agents.capture_snapshot("p", "other", "recipe_change", sections=SECTIONS)).version == 1
 
 
 # ── validation ──────────────────────────────────────────────────────────────
@@ -188,13 +197,91 @@ def test_an_exception_in_validation_fails_it(agents: AgentBaselines, error: Exce
     ["", '{"version": 1', "{}", '{"version": 1, "trigger": "creation", "timestamp": "", "prompt_id": "p", "flow_id": "other"}'],
     ids=["nothing", "half a file", "fields are missing", "of another agent"],
 )
-def test_a_baseline_that_cannot_be_read_is_a_failure_never_a_pass(agents: AgentBaselines, data: Path, text: str) -> None:
+def test_a_baseline_that_cannot_be_read_is_a_failure_never_a_pass(agents: AgentBaselines, store: Store, data: Path, text: str) -> None:
     agents.capture_snapshot("p", "f", "creation", sections=rates(a=1.0))
-    (data / "baselines" / "p_f" / "v1.json").write_text(text, encoding="utf-8")
+    damage(store, data, 1, text)
     found = agents.validate_against_baseline("p", "f", sections=rates(a=1.0))
     assert (found.passed, found.exit_code) == (False, 1)
     with pytest.raises(BadFile, match="no snapshot of an agent"):
-        agents.list_snapshots("p", "f")
+        agents.get_snapshot("p", "f")
+
+
+def test_one_damaged_file_is_in_nobodys_way(agents: AgentBaselines, store: Store, data: Path) -> None:
+    for ids in (("a", "a"), ("p", "f")):
+        agents.capture_snapshot(*ids, "creation", sections=rates(a=1.0))
+    assert regress(agents, rates(a=0.5)) == 2
+    good = agents.list_versions()
+    (data / "baselines" / "p_f" / "v2.json").write_text("{", encoding="utf-8")
+    assert agents.list_versions() == good, "the store has it"
+    assert agents.validate_against_baseline("p", "f", sections=rates(a=1.0)).passed
+    agents.capture_snapshot("p", "f", "prompt_change", sections=rates(a=1.0))
+    damage(store, data, 2)
+    assert agents.validate_against_baseline("p", "f", sections=rates(a=1.0)).passed
+    rows = [(each.prompt_id, each.version, each.baseline, bool(each.error)) for each in agents.list_versions()]
+    assert rows == [("a", 1, True, False), ("p", 1, False, False), ("p", 2, False, True), ("p", 3, True, False)]
+    assert [each.version for each in agents.list_snapshots("p", "f")] == [1, 3]
+    assert agents.compute_trend("p", "f").snapshot_count == 2
+    assert regress(agents, rates(a=0.5)) == 4
+    assert agents.capture_snapshot("p", "f", "recipe_change", sections=rates(a=1.0)) is None
+    assert agents.remove_snapshots("p", "f", 2) == [2]
+    assert [each.version for each in agents.list_versions("p", "f")] == [1, 3, 4]
+
+
+def test_a_damaged_file_that_may_be_the_baseline_is_never_passed_over(agents: AgentBaselines, store: Store, data: Path) -> None:
+    for _ in range(2):
+        agents.capture_snapshot("p", "f", "prompt_change", sections=rates(a=1.0))
+    damage(store, data, 2)
+    found = agents.validate_against_baseline("p", "f", sections=rates(a=1.0))
+    assert (found.passed, found.exit_code) == (False, 1)
+    assert not any(each.baseline for each in agents.list_versions("p", "f"))
+
+
+def test_what_the_store_cannot_read_any_more_is_read_from_the_file(agents: AgentBaselines, store: Store, tmp_path: Path) -> None:
+    made = captured(agents.capture_snapshot("p", "f", "creation", sections=SECTIONS))
+    store.put_benchmarks([msgspec.structs.replace(store.get_benchmark(sid_of(agent_of("p", "f"), 1)), notes="{")])
+    assert agents.get_snapshot("p", "f", 1) == made
+    elsewhere = AgentBaselines(store, tmp_path / "another machine")
+    assert "cannot be read" in elsewhere.list_versions("p", "f")[0].error
+
+
+def test_an_agent_is_removed_with_all_it_has_or_one_version_of_it(agents: AgentBaselines, store: Store, data: Path) -> None:
+    for _ in range(3):
+        agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)
+    agents.capture_snapshot("other", "f", "creation", sections=SECTIONS)
+    assert agents.remove_snapshots("p", "f", 2) == [2]
+    assert [each.version for each in agents.list_snapshots("p", "f")] == [1, 3]
+    assert agents.remove_snapshots("p", "f") == [1, 3]
+    assert agents.list_agents() == [agent_of("other", "f")]
+    assert not (data / "baselines" / "p_f").exists()
+    assert [each.subject for each in store.iter_benchmarks()] == ["agent:other/f"]
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["an agent that is new", "an agent with a baseline"])
+def test_an_agent_of_which_nothing_is_known_is_not_captured(store_url: str, agents: AgentBaselines, known: bool) -> None:
+    played(store_url, times=1)
+    if known:
+        agents.capture_snapshot("typo", "triage_flo", "creation", sections=SECTIONS)
+    nothing: list[dict[str, Any] | None] = [None, {}]
+    for sections in nothing:
+        with pytest.raises(NotFound, match="triage_flo is no stored workflow") as raised:
+            agents.capture_snapshot("typo", "triage_flo", "prompt_change", sections=sections)
+        assert "Did you mean 'triage_flow'" in raised.value.remedy
+    assert len(agents.list_versions()) == known
+
+
+def test_a_capture_reads_no_other_snapshot(agents: AgentBaselines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are."""
+    for _ in range(3):
+        agents.capture_snapshot("p", "f", "creation", sections=SECTIONS)
+
+    def read(*_: object) -> None:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(files, "read", read)
+    monkeypatch.setattr(Store, "get_benchmark", read)
+    monkeypatch.setattr(Store, "iter_benchmarks", read)
+    assert captured(agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)).version == 4
+    assert agents.capture_snapshot("p", "f", "recipe_change", sections=SECTIONS) is None
 
 
 def test_no_baseline_and_nothing_measured_are_no_pass(agents: AgentBaselines) -> None:
@@ -247,11 +334,16 @@ def test_secrets_are_not_kept(agents: AgentBaselines, store: Store, data: Path) 
 
 
 def test_what_is_not_there_is_said(agents: AgentBaselines) -> None:
+    for act in (agents.get_snapshot, agents.remove_snapshots):
+        with pytest.raises(NotFound, match="no snapshot of the agent p/f"):
+            act("p", "f", 1)
     assert agents.get_latest_snapshot("p", "f") is None
     assert agents.list_snapshots("p", "f") == []
     with pytest.raises(NotFound, match="no snapshot of the agent p/f"):
         agents.get_snapshot("p", "f")
-    agents.capture_snapshot("p", "f", "creation")
+    agents.capture_snapshot("p", "f", "creation", sections=SECTIONS)
+    with pytest.raises(NotFound, match="no v2"):
+        agents.remove_snapshots("p", "f", 2)
     with pytest.raises(NotFound, match="no v2"):
         agents.compare_snapshots("p", "f", 1, 2)
 
@@ -262,9 +354,10 @@ def test_files_of_others_are_left_alone(agents: AgentBaselines, data: Path) -> N
     for name in ("v0.json", "v01.json", "vx.json", "v2.json.bak", "notes.txt"):
         (folder / name).write_text("mine", encoding="utf-8")
     (data / "baselines" / "not an agent").mkdir()
+    (data / "baselines" / "ghost_x").mkdir()
     assert files.versions(data, agent_of("p", "f")) == [1]
     assert agents.list_agents() == [agent_of("p", "f")]
-    assert captured(agents.capture_snapshot("p", "f", "prompt_change")).version == 2
+    assert captured(agents.capture_snapshot("p", "f", "prompt_change", sections=SECTIONS)).version == 2
 
 
 # ── an agent that is a workflow ─────────────────────────────────────────────
@@ -342,6 +435,42 @@ def test_what_is_handed_in_takes_the_place_of_what_is_computed(store_url: str, a
     assert made.recipe_metrics.success_rates == {"classify": 1.0, "draft": 1.0}
     assert made.source.posted == ("benchmark_metrics", "trust_evolution")
     assert msgspec.json.decode(msgspec.json.encode(made), type=type(made)) == made
+
+
+def test_a_play_counts_for_the_version_in_use(store_url: str, store: Store, agents: AgentBaselines) -> None:
+    """Whoever tries an edited copy of the workflow says nothing of the agent."""
+    played(store_url, times=2)
+    tried(store_url, "broken", times=2)
+    made = captured(agents.capture_snapshot("p", "triage_flow", "creation"))
+    assert (made.source.plays, made.recipe_metrics.success_rates["draft"]) == (2, 1.0)
+    tried(store_url, "broken", times=2)
+    nothing = agents.validate_against_baseline("p", "triage_flow")
+    assert (nothing.status, nothing.plays, "in version 1, which is in use" in nothing.reason) == ("not_measured", 0, True)
+    played(store_url, times=1)
+    well = agents.validate_against_baseline("p", "triage_flow")
+    assert (well.passed, "Not counted: 2 plays of versions that are not in use." in well.reason) == (True, True)
+    store.make_current(("triage_flow", 2))
+    found = agents.validate_against_baseline("p", "triage_flow")
+    assert (found.status, found.plays) == ("failed", 2), "two were played after the capture, and two before it"
+
+
+def test_a_benchmark_counts_for_the_version_in_use(store_url: str, agents: AgentBaselines) -> None:
+    played(store_url, times=1)
+    hosted(store_url, lambda host: benched(host, "triage_flow", configs=ONE_CASE, runs=2))
+    assert captured(agents.capture_snapshot("p", "triage_flow", "creation")).benchmark_metrics["test_pass_rate"] == 1.0
+    played(store_url, times=1)
+    assert agents.validate_against_baseline("p", "triage_flow").passed
+    played(store_url, model="slow", times=1)
+    found = agents.validate_against_baseline("p", "triage_flow")
+    assert (found.status, "test_pass_rate was not measured" in found.reason) == ("not_measured", True)
+
+
+@pytest.mark.parametrize(("last", "min_plays"), [(50, 51), (50, 100), (50, 0)])
+def test_a_number_of_plays_that_can_never_be_had_is_refused(agents: AgentBaselines, last: int, min_plays: int) -> None:
+    with pytest.raises(UsageError, match="can never be had"):
+        agents.validate_against_baseline("p", "f", last=last, min_plays=min_plays)
+    with pytest.raises(UsageError, match="can never be had"):
+        DaemonSettings(last=last, min_plays=min_plays)
 
 
 @pytest.mark.parametrize("last", [0, -1, 1001])

@@ -12,30 +12,40 @@ from typing import Any
 import pytest
 from tests.app.agents_at_work import capture
 
+from flowgauge.app.agent_shelf import Shelf
 from flowgauge.app.agents import AgentBaselines
 from flowgauge.registry.agents.agent import Agent
 from flowgauge.store import open_store
+from flowgauge.store.store import Store
 
 _CONTEXT = multiprocessing.get_context("spawn")
 EACH = 5
 
 
-class Together(AgentBaselines):
+class TogetherShelf(Shelf):
     """Both have read which number is free before either takes it."""
 
     barrier: Barrier
 
-    def _numbers(self, agent: Agent) -> list[int]:
-        found = super()._numbers(agent)
+    def numbers(self, agent: Agent) -> list[int]:
+        found = super().numbers(agent)
         self.barrier.wait(60)
         return found
+
+
+class Together(AgentBaselines):
+    """On such a shelf."""
+
+    def __init__(self, store: Store, data: Path) -> None:
+        super().__init__(store, data)
+        self._shelf = TogetherShelf(store, data)
 
 
 def capture_at_once(db: str, data: str, barrier: Barrier, answers: Any, same_number: bool) -> None:
     """As soon as the other is there, too."""
     barrier.wait(60)
     kind = Together if same_number else AgentBaselines
-    Together.barrier = barrier
+    TogetherShelf.barrier = barrier
     answers.put([capture(db, data, kind) for _ in range(EACH)])
 
 

@@ -157,8 +157,8 @@ def test_through_the_real_client_the_cost_is_right_and_an_unknown_one_is_zero_wi
     assert [run["model"] for run in play["runs"] if run["node_id"] == "generate_inputs[0]"] == ["openai/gpt-4o-mini"]
     assert (benchmark["num_runs"], benchmark["success_rate"]) == (3, 100.0)
     if per_1k is None:
-        assert (benchmark["estimated_cost_usd"], benchmark["cost_source"]) == (0.0, "unknown")
-        assert {(run["cost_usd"], run["cost_source"]) for run in benchmark["runs"]} == {(None, "unknown")}
+        assert (benchmark["estimated_cost_usd"], benchmark["cost_source"]) == (0.0, "unpriced")
+        assert {(run["cost_usd"], run["cost_source"]) for run in benchmark["runs"]} == {(None, "unpriced")}
         assert "Cost per run: $0 (unpriced)" in play["output"]["report"]
         return
     paid = [(run["tokens_prompt"] * per_1k[0] + run["tokens_completion"] * per_1k[1]) / 1000 for run in benchmark["runs"]]

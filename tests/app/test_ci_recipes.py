@@ -101,7 +101,7 @@ def test_an_upgrade_is_gated(project: Project) -> None:
 
 
 def test_an_agent_is_gated(project: Project) -> None:
-    good, again = blocks("Gate an agent", "sh")
+    good, change, again = blocks("Gate an agent", "sh")
     play = 'flowgauge run support.yaml -i message="I was charged twice" -q'
     ran(project, f"{play}\n{good}")
     validate, review = again.strip().splitlines()
@@ -111,6 +111,8 @@ def test_an_agent_is_gated(project: Project) -> None:
     file = project.path / "support.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("model: default", "model: broken"), encoding="utf-8")
     ran(project, play, 1)
+    assert "Not counted: 1 play" in ran(project, validate)
+    ran(project, change, 1)
     ran(project, validate, 1)
     ran(project, review, 1)
 

@@ -16,8 +16,10 @@ import pytest
 from tests.app.agents_at_work import played, rates
 from tests.store.store_nouns import dead, elsewhere
 
+from flowgauge.app.agent_records import sid_of
 from flowgauge.app.agents import AgentBaselines
 from flowgauge.app.daemon import ROLE, AgentDaemon, DaemonSettings, Found
+from flowgauge.registry.agents.agent import agent_of
 from flowgauge.store import open_store
 from flowgauge.store.store import Store
 
@@ -84,6 +86,7 @@ def test_one_broken_agent_does_not_stop_the_others_and_is_told_once(store_url: s
     played(store_url, times=1)
     for prompt in ("a", "b", "c"):
         agents.capture_snapshot(prompt, "triage_flow", "creation")
+    store.delete_benchmark(sid_of(agent_of("b", "triage_flow"), 1))
     (tmp_path / "baselines" / "b_triage_flow" / "v1.json").write_text("{", encoding="utf-8")
     played(store_url, times=1)
     daemon = daemon_of(store, tmp_path, news)
@@ -218,12 +221,27 @@ def test_a_server_watches_over_agents_where_it_is_asked_to(store_url: str, tmp_p
     with open_store(store_url) as store:
         agents = AgentBaselines(store, data)
         agents.capture_snapshot("p", "triage_flow", "creation")
-        played(store_url, model="broken", times=5)
-        asked = ("serve", "--port", "0", "--db", store_url, "--daemon", "--daemon-tick", "0.1", "--daemon-every", "1")
+        played(store_url, model="broken", times=3)
+        watching = ("--daemon", "--daemon-tick", "0.1", "--daemon-every", "1", "--daemon-last", "4", "--daemon-min-plays", "3")
+        asked = ("serve", "--port", "0", "--db", store_url, *watching)
         with process(data, *asked) as running:
             until(lambda: len(agents.list_snapshots("p", "triage_flow")) > 1, running)
             ended(running)
         assert "agent_regressed" in {event.kind for event in store.events_after(0)}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("daemon", "--once", "--min-plays", "100", "--last", "50"),
+        ("serve", "--port", "0", "--daemon", "--daemon-min-plays", "100", "--daemon-last", "50"),
+    ],
+    ids=["daemon", "serve"],
+)
+def test_more_plays_than_are_counted_are_refused(tmp_path: Path, asked: tuple[str, ...]) -> None:
+    with process(tmp_path, *asked, "--db", str(tmp_path / "s.db")) as running:
+        _, err = running.communicate(timeout=60)
+    assert (running.returncode, "can never be had" in err) == (2, True)
 
 
 def once(db: str, data: Path) -> tuple[int, Any]:

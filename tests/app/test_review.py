@@ -417,7 +417,7 @@ def test_a_folder_of_the_repository_is_reviewed_in_its_own_place(project: Projec
     (project.path / "part").mkdir(exist_ok=True)
     settings = ReviewSettings(tests=(sys.executable, "-m", "pytest", "-q"), without=("baseline",))
     found = reviewed(project, tmp_path, head=head, folder="part", settings=settings)
-    assert (found.decision, "1 passed" in found.steps[2].output) == ("approve", True)
+    assert (found.decision, "1 passed" in found.steps[2].output) == ("steward", True)
 
 
 def test_a_folder_that_the_head_does_not_have_is_not_measured(project: Project, tmp_path: Path) -> None:

@@ -12,6 +12,10 @@ from flowgauge.app.host import Host
 from flowgauge.app.templates import TEMPLATES, template_text
 from flowgauge.define.workflow import parse_workflow_text
 from flowgauge.errors import NotFound
+from flowgauge.nodes.ai import AiNode, model_of
+from flowgauge.nodes.codec import write_workflow
+from flowgauge.providers.mock.server import running_mock_server
+from flowgauge.run.graph import with_config
 
 BROKEN = "```python\ndef run(values: list) -> dict:\n    return {'result': mean(values)}\n```"
 """What a model might write: it forgets to import what it uses."""
@@ -52,6 +56,29 @@ def test_the_inputs_of_benchmark_flow_are_what_callers_rely_on(db: str) -> None:
         "num_runs": ("integer", False, 5),
         "input_hints": ("string", False, ""),
     }
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_model_that_is_laid_over_one_play_is_the_one_that_is_called(name: str) -> None:
+    content = write_workflow(parse_workflow_text(template_text(name)).workflow)
+    vertices = with_config(content, {"model": "openai/gpt-4o-mini"}).vertices.values()
+    called = [inner for vertex in vertices if isinstance((inner := vertex.body or vertex).node, AiNode)]
+    assert {model_of(vertex.config) for vertex in called} == {("openai", "gpt-4o-mini")}
+
+
+def test_the_play_that_the_guide_lays_a_real_model_over_calls_it(db: str) -> None:
+    async def work(host: Host) -> Any:
+        await host.call("workflow_from_template", {"name": "ticket-triage"})
+        async with running_mock_server() as address:
+            config = {"model": "openai/gpt-4o-mini", "base_url": f"{address}/v1"}
+            asked = {"workflow_sid": "ticket-triage", "input_data": {"ticket": "Where is my parcel?"}, "config": config}
+            sid = (await host.call("play_start", asked))["sid"]
+            await ended_play(host, sid)
+            return await host.call("play_get", {"sid": sid, "with_runs": True})
+
+    play = hosted(db, work)
+    assert play["status"] == "success", play["error"]
+    assert {run["model"] for run in play["runs"] if run["model"]} == {"openai/gpt-4o-mini"}
 
 
 def test_a_template_that_is_there_already_is_not_stored_again(db: str) -> None:

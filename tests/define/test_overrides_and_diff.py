@@ -10,7 +10,7 @@ from flowgauge.define.diff import diff_workflows, render_diff
 from flowgauge.define.overrides import apply_overrides, override_workflow, parse_config
 from flowgauge.define.workflow import parse_workflow
 from flowgauge.errors import BadFile
-from flowgauge.model.workflow import Workflow
+from flowgauge.model.workflow import Config, Workflow
 
 VALUE: dict[str, Any] = {
     "name": "w",
@@ -33,6 +33,62 @@ def test_config_and_nodes_are_laid_over_the_workflow() -> None:
     assert (new.config.provider, new.config.model) == ("mock", "slow")
     assert (new.nodes[0].config.seed, new.nodes[0].config.temperature) == (1, 1.0)
     assert new.nodes[1] == workflow().nodes[1]
+
+
+@pytest.mark.parametrize(
+    ("config", "over", "left"),
+    [
+        pytest.param(
+            {"provider": "mock", "model": "fast"},
+            {"model": "openai/gpt-4o-mini"},
+            (None, "openai/gpt-4o-mini", None),
+            id="another provider",
+        ),
+        pytest.param(
+            {"provider": "anthropic", "api_key_env": "OURS"},
+            {"model": "openai/gpt-4o-mini"},
+            (None, "openai/gpt-4o-mini", None),
+            id="whose key it is not sent",
+        ),
+        pytest.param(
+            {"provider": "anthropic", "api_key_env": "OURS"},
+            {"model": "openai/gpt-4o-mini", "api_key_env": "THEIRS"},
+            (None, "openai/gpt-4o-mini", "THEIRS"),
+            id="with a key of its own",
+        ),
+        pytest.param(
+            {"provider": "openai", "api_key_env": "OURS"}, {"model": "openai/o4"}, ("openai", "openai/o4", "OURS"), id="the same provider"
+        ),
+        pytest.param(
+            {"provider": "openrouter", "api_key_env": "OURS"},
+            {"model": "openai/gpt-4o-mini"},
+            ("openrouter", "openai/gpt-4o-mini", "OURS"),
+            id="a provider whose models have such names",
+        ),
+        pytest.param(
+            {"provider": "openai", "base_url": "http://localhost:1/v1"},
+            {"model": "meta/llama"},
+            ("openai", "meta/llama", None),
+            id="a server of one's own",
+        ),
+        pytest.param(
+            {"provider": "mock"}, {"provider": "openrouter", "model": "openai/o4"}, ("openrouter", "openai/o4", None), id="both are given"
+        ),
+        pytest.param({"provider": "mock", "model": "fast"}, {"model": "slow"}, ("mock", "slow", None), id="a name alone"),
+    ],
+)
+def test_a_model_with_its_provider_takes_the_place_of_a_provider_that_cannot_have_it(
+    config: dict[str, Any], over: dict[str, Any], left: tuple[str | None, ...]
+) -> None:
+    new = override_workflow(workflow(config=config), {"config": over}).config
+    played = Config(**over).over(Config(**config))
+    assert [(each.provider, each.model, each.api_key_env) for each in (new, played)] == [left, left]
+
+
+def test_that_holds_for_the_config_of_a_node_too() -> None:
+    node = {"id": "a", "type": "ai", "prompt": "x", "config": {"provider": "mock", "model": "fast"}}
+    new = override_workflow(workflow(nodes=[node], output=None), {"nodes": {"a": {"config": {"model": "openai/o4"}}}})
+    assert (new.nodes[0].config.provider, new.nodes[0].config.model) == (None, "openai/o4")
 
 
 def test_the_value_itself_stays_as_it_was() -> None:

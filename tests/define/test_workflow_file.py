@@ -126,6 +126,19 @@ def test_three_mistakes_are_one_error_with_three_lines() -> None:
             "- {id: a, type: ai, prompt: x}\n- {id: a, type: ai, prompt: x}", "is taken by the node on line 4", id="an id given twice"
         ),
         pytest.param(
+            "- {id: a, type: nope}\n- {id: a, type: ai, prompt: x}",
+            "is taken by the node on line 4",
+            id="an id given twice, once to no type",
+        ),
+        pytest.param(
+            "- {id: a, type: nope}\n- {id: a, type: nope}", "is taken by the node on line 4", id="an id given twice, to no type at all"
+        ),
+        pytest.param(
+            "- {id: a, type: zzzz}",
+            "There is no node type 'zzzz'. Known are ai, python, call, http, command, workflow, map, branch, operation.",
+            id="a type that is like none",
+        ),
+        pytest.param(
             "- {id: a, type: pyhton, prompt: x}",
             "w.yaml:4: nodes[0].type: There is no node type 'pyhton'. Did you mean 'python'?",
             id="an unknown type",
@@ -463,3 +476,15 @@ def _is_workflow_or_bad_file(text: str) -> None:
         assert all(problem.message for problem in error.problems)
         return
     assert read_workflow(write_workflow(loaded.workflow)) == loaded.workflow
+
+
+def test_the_types_of_nodes_are_listed_once() -> None:
+    with pytest.raises(BadFile) as caught:
+        parse_workflow({"name": "w", "nodes": [{"id": "a", "type": "zzzz"}]})
+    assert str(caught.value).count("branch") == 1
+
+
+def test_without_lines_a_node_with_the_same_id_is_named_by_its_place() -> None:
+    node = {"id": "a", "type": "ai", "prompt": "x"}
+    with pytest.raises(BadFile, match=r"nodes\[1\].id: The id 'a' is taken by nodes\[0\]"):
+        parse_workflow({"name": "w", "nodes": [node, node]})

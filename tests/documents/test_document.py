@@ -76,7 +76,7 @@ def test_merge_keys_are_filled_in_and_what_is_written_wins() -> None:
         pytest.param("a: &x [*x]", "w.yaml:1: The alias *x contains itself.", id="an alias in itself"),
         pytest.param("a: *x", "w.yaml:1: ", id="an alias of nothing"),
         pytest.param("a: 1\n---\nb: 2", "w.yaml:2: A second document begins here.", id="two documents"),
-        pytest.param("", "w.yaml: The file is empty.", id="an empty file"),
+        pytest.param("", "w.yaml: The file is empty. Fill it, or name another file.", id="an empty file"),
         pytest.param("# only a comment\n", "w.yaml: The file holds no value.", id="only a comment"),
         pytest.param("a:\n\tb: 1", "Indent with spaces, not tabs", id="a tab in YAML"),
         pytest.param("a: {{ inputs.x }}", "put braces that are text in quotes", id="a template without quotes"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowgauge.errors import UsageError
-from flowgauge.registry.agents.agent import agent_called, agent_in, agent_of
+from flowgauge.registry.agents.agent import agent_called, agent_in, agent_of, agent_spelled
 from flowgauge.registry.agents.changes import compared, trend_of
 from flowgauge.registry.agents.measuring import AttemptRow, BenchRow, PlayRow, benchmark_metrics, lightning_metrics, recipe_metrics
 from flowgauge.registry.agents.snapshot import AgentSnapshot, Facts, LightningMetrics, RecipeMetrics, read_sections
@@ -64,6 +64,11 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     for ids in ((name, "f"), ("p", name)):
         with pytest.raises(UsageError):
             agent_of(*ids)
+
+
+@pytest.mark.parametrize("subject", ["agent:", "agent:a", "agent:a/", "agent:/b", "agent: /b"])
+def test_a_subject_of_somebody_else_is_no_agent(subject: str) -> None:
+    assert agent_called(subject) is None
 
 
 @pytest.mark.parametrize("folder", ["", "_", "a", "a_", "_b", "a%5_b", ".._x", "a%ff_b", ".lock", "a%5fb_c"])
@@ -122,6 +127,25 @@ def test_each_figure_is_held_to_95_percent_of_the_baseline(old: dict[str, Any], 
     assert (answer.status, [each.metric for each in answer.regressions], answer.baseline_version) == (status, found, 3)
     assert answer.passed is (status == "passed")
     assert answer.exit_code == {"passed": 0, "failed": 1, "not_measured": 3}[status]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (1.0, 0.5, "is 0.5, below 95 % of 1 in"),
+        (1.0, 0.9499999, "is 0.9499999, below 95 % of 1 in"),
+        (0.8, 0.7599999999999999, "is 0.7599999999999999, below 95 % of 0.8 in"),
+        (0.33333333333, 0.31666666, "is 0.31666666, below 95 % of 0.33333333 in"),
+    ],
+)
+def test_a_verdict_shows_enough_digits_to_be_seen(old: float, new: float, told: str) -> None:
+    assert told in judge("p", "f", snapshot(**rated(a=old)), Facts(**rated(a=new))).reason
+
+
+def test_an_agent_is_shown_as_it_is_asked_for() -> None:
+    shown = {str(agent_of(*ids)): ids for ids in (("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"), ("a%b", "c"))}
+    assert list(shown) == ["a%2Fb/c", "a/b/c", "a%252Fb/c", "a%25b/c"]
+    assert {text: agent_spelled(text) for text in shown} == {text: agent_of(*ids) for text, ids in shown.items()}
 
 
 def test_without_a_baseline_nothing_is_measured() -> None:

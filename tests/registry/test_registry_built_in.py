@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import http.server
 import json
+import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from flowgauge.model.benchmark import Benchmark, Cell, ConfigurationStats, Inter
 from flowgauge.model.figure import Metric
 from flowgauge.model.ids import BENCHMARK, new_sid
 from flowgauge.registry.adapter import Outcome
+from flowgauge.registry.stopping import in_thread
 from flowgauge.store import open_store
 
 TESTS = """
@@ -50,12 +54,12 @@ def benchmark(bench_id: str, model: str, latency_ms: float, success: float, mome
     )
 
 
-def run(tmp_path: Path, settings: dict[str, Any], name: str, stored: list[Benchmark] | None = None) -> Outcome:
+def run(tmp_path: Path, settings: dict[str, Any], name: str, stored: list[Benchmark] | None = None, *, seconds: float = 100) -> Outcome:
     file = tmp_path / "registry.yaml"
     file.write_text(json.dumps(settings), encoding="utf-8")
     with open_store(str(tmp_path / "store.db")) as store:
         store.put_benchmarks(stored or [])
-        (outcome,) = Registry(store, tmp_path / "data", settings_file=file, time_limit_s=100).run([name])
+        (outcome,) = Registry(store, tmp_path / "data", settings_file=file, time_limit_s=seconds).run([name])
     return outcome
 
 
@@ -120,8 +124,14 @@ def test_files_are_held_to_their_hash(tmp_path: Path) -> None:
 
 class Health(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/health" else 500)
+        self.send_response(500 if self.path == "/gone" else 200)
         self.end_headers()
+        while self.path == "/drips":
+            try:
+                self.wfile.write(b" ")
+                time.sleep(0.05)
+            except OSError:
+                return
         self.wfile.write(b'{"stats": {"flush_rate": 0.87}, "queries": 12}')
 
     def log_message(self, *_: object) -> None:
@@ -144,6 +154,33 @@ def test_health_is_read_over_http(tmp_path: Path, address: str) -> None:
 def test_a_health_source_that_fails_is_an_error(tmp_path: Path, address: str) -> None:
     outcome = run(tmp_path, {"adapters": {"world_model": {"source": f"{address}/gone"}}}, "world_model")
     assert (outcome.status, "does not answer" in outcome.reason) == ("error", True)
+
+
+def test_a_health_source_that_drips_is_stopped_at_the_time_limit(tmp_path: Path, address: str) -> None:
+    outcome = run(tmp_path, {"adapters": {"world_model": {"source": f"{address}/drips"}}}, "world_model", seconds=2)
+    assert (outcome.status, "was not read to its end within 2 s" in outcome.reason) == ("error", True)
+
+
+def test_a_health_source_that_is_a_pipe_is_an_error_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    outcome = run(tmp_path, {"adapters": {"world_model": {"source": str(tmp_path / "pipe")}}}, "world_model")
+    assert (outcome.status, "no regular file" in outcome.reason) == ("error", True)
+
+
+def test_a_health_source_that_drips_ends_with_whoever_waits_for_it(tmp_path: Path, address: str) -> None:
+    file = tmp_path / "registry.yaml"
+    file.write_text(json.dumps({"adapters": {"world_model": {"source": f"{address}/drips"}}}), encoding="utf-8")
+
+    async def main() -> None:
+        with open_store(str(tmp_path / "store.db")) as store:
+            registry = Registry(store, tmp_path, settings_file=file)
+            work = asyncio.create_task(in_thread(lambda: registry.run(["world_model"])))
+            await asyncio.sleep(1)
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(work, 20)
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.registry.repositories import make_repository
 
 from flowgauge.app.registry import Registry
 from flowgauge.cli.root import cli
-from flowgauge.errors import BadFile
+from flowgauge.errors import BadFile, UsageError
 from flowgauge.store import open_store
 
 
@@ -39,8 +39,27 @@ def test_a_version_is_captured_listed_shown_compared_and_checked() -> None:
     assert "flush_rate" in call("snapshot", "show", "v1").stdout
     assert "regressed" in call("snapshot", "compare", "v1", "v3").stdout
     codes = [call("upgrade-check", *versions).return_value for versions in (("v1", "v2"), ("v1", "v3"), ("v3", "v4"), ("v0", "v1"))]
-    assert codes == [0, 1, 3, 0]
+    assert codes == [0, 1, 3, 3]
+
+
+def test_a_first_version_is_let_through_unless_strict() -> None:
+    capture("v1", 0.8)
+    assert call("upgrade-check", "v0", "v1").return_value == 0
     assert call("upgrade-check", "v0", "v1", "--strict").return_value == 3
+
+
+def test_a_damaged_file_is_warned_of_in_the_list(tmp_path: Path) -> None:
+    capture("v1", 0.8)
+    (tmp_path / "data" / "benchmarks" / "v0.json").write_text("{", encoding="utf-8")
+    listed = call("snapshot", "list")
+    assert (listed.exception, "v1" in listed.stdout, "v0.json" in listed.stderr) == (None, True, True)
+    assert list(json.loads(call("snapshot", "list", "--json").stdout)["damaged"]) == ["v0"]
+
+
+def test_a_prune_says_what_of_snapshots_it_deletes() -> None:
+    capture("v1", 0.8)
+    assert "0 snapshots" in call("store", "prune", "--keep", "0").stdout
+    assert "1 snapshots" in call("store", "prune", "--keep", "0", "--snapshots").stdout
 
 
 def test_a_capture_that_measures_nothing_is_not_measured() -> None:
@@ -59,6 +78,23 @@ def test_an_install_asks_first_and_shows_what_will_run(tmp_path: Path) -> None:
     assert "nobody agreed" in str(done.exception)
     assert "pip install" in done.output
     assert not (tmp_path / "data" / "adapters" / "mine").exists()
+
+
+def test_an_install_that_nobody_answers_is_not_agreed_to(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repository")
+    done = call("registry", "install", str(repository), "--name", "mine", answer="")
+    assert isinstance(done.exception, UsageError)
+    assert "nobody agreed" in str(done.exception)
+    assert "--yes" in str(done.exception)
+
+
+def test_an_unusable_data_folder_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repository")
+    monkeypatch.setenv("FLOWGAUGE_DATA", "/proc/x")
+    for command in (("snapshot", "capture", "v1"), ("registry", "install", str(repository), "--name", "mine", "--yes")):
+        done = call(*command)
+        assert isinstance(done.exception, UsageError)
+        assert "The data folder cannot be used" in str(done.exception)
 
 
 def measure(version: str, flush_rate: float, correction_density: float) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.app.review_project import is_gone
-from tests.registry.repositories import EXAMPLE, commit, make_repository
+from tests.registry.repositories import EXAMPLE, commit, git, make_repository
 
 from flowgauge.app.registry import Registry
 from flowgauge.errors import Conflict, NotFound, NotMeasured, UsageError
@@ -227,6 +228,33 @@ def test_an_install_that_is_interrupted_leaves_nothing_behind(registry: Registry
     assert is_gone(int(told.read_text(encoding="utf-8")))
 
 
+def test_after_an_install_was_killed_the_next_goes_on(registry: Registry, tmp_path: Path) -> None:
+    """Killed at once, in the middle of a build that writes without end to the folder of the install."""
+    repository = make_repository(tmp_path / "repository")
+    good = (repository / "build_backend.py").read_text(encoding="utf-8")
+    told, place = tmp_path / "pid", tmp_path / "data" / "adapters" / "mine" / "env"
+    build = (
+        f"import os, pathlib\nopen({str(told)!r}, 'w').write(str(os.getpid()))\nnumber = 0\nwhile True:\n    number += 1\n"
+        f"    folder = pathlib.Path({str(place)!r}, str(number % 50))\n    folder.mkdir(parents=True, exist_ok=True)\n"
+        "    try: (folder / str(number)).write_text('x')\n    except OSError: pass\n"
+    )
+    (repository / "build_backend.py").write_text(build, encoding="utf-8")
+    commit(repository)
+    command = [sys.executable, "-m", "flowgauge", "registry", "install", str(repository), "--name", "mine", "--yes"]
+    environment = {**os.environ, "FLOWGAUGE_DATA": str(tmp_path / "data"), "FLOWGAUGE_DB": str(tmp_path / "store.db")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as installing:
+        deadline = time.monotonic() + 100
+        while not (told.exists() and told.read_text(encoding="utf-8")):
+            assert installing.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        installing.kill()
+    (repository / "build_backend.py").write_text(good, encoding="utf-8")
+    commit(repository)
+    assert registry.discover_and_install(str(repository), "mine", consent=agree).name == "mine"
+    assert is_gone(int(told.read_text(encoding="utf-8")))
+
+
 def test_a_commit_that_is_not_there_leaves_nothing_behind(registry: Registry, tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repository")
     with pytest.raises(NotMeasured, match="git failed"):
@@ -277,7 +305,13 @@ def test_a_source_that_could_do_more_than_be_cloned_is_refused(url: str, registr
 
 
 @pytest.mark.parametrize(
-    "url", ["https://example.com/team/repo.git", "ssh://git@example.com:2222/team/repo", "git@example.com:team/repo.git"]
+    "url",
+    [
+        "https://example.com/team/repo.git",
+        "ssh://git@example.com:2222/team/repo",
+        "git@example.com:team/repo.git",
+        "https://[::1]/team/repo",
+    ],
 )
 def test_the_usual_ways_to_name_a_repository_are_taken(url: str) -> None:
     assert check_source(url) == url
@@ -285,6 +319,69 @@ def test_the_usual_ways_to_name_a_repository_are_taken(url: str) -> None:
 
 def test_a_folder_is_taken_by_its_whole_path() -> None:
     assert check_source(str(EXAMPLE)) == str(EXAMPLE)
+
+
+def test_a_folder_with_a_blank_in_its_path_is_installed_from(registry: Registry, tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "my repository")
+    assert registry.discover_and_install(str(repository), "mine", consent=agree).url == str(repository)
+
+
+def test_a_repository_without_a_commit_is_told(registry: Registry, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    git(tmp_path / "empty", "init", "-q")
+    with pytest.raises(UsageError, match="has no commit"):
+        registry.discover_and_install(str(tmp_path / "empty"), "mine", consent=agree)
+
+
+def offer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that has an adapter `taken`."""
+    info = site / "taker-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: taker\nVersion: 1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[flowgauge.adapters]\ntaken = taker_module:Taker\n", encoding="utf-8")
+    code = "class Taker:\n    name, tier, requires = 'taken', 'fast', {}\n    run = lambda _: {'a': {'value': 1, 'direction': 'lower'}}\n"
+    (site / "taker_module.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+
+
+def test_a_name_that_a_package_has_cannot_be_installed(registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(tmp_path / "site", monkeypatch)
+    with pytest.raises(UsageError, match="taken is an adapter of an installed package"):
+        registry.discover_and_install(str(EXAMPLE), "taken", consent=agree, commit="0" * 40)
+
+
+def record(tmp_path: Path, name: str, text: str) -> None:
+    folder = tmp_path / "data" / "adapters" / name
+    folder.mkdir(parents=True)
+    (folder / "adapter.json").write_text(text, encoding="utf-8")
+
+
+def test_a_package_that_takes_a_name_later_is_no_error_of_the_fast_tier(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path, "taken", "{")
+    offer(tmp_path / "site", monkeypatch)
+    made = registry.capture_snapshot("v1", "abc")
+    assert (made.errors, made.metrics["a"].value) == ({}, 1)
+    assert "the name is taken" in next(each.error for each in registry.list_benchmarks() if each.tier == "dynamic")
+
+
+@pytest.mark.parametrize("text", ["{", '{"requires": {"min_vram_gb": null}}', ""])
+def test_a_damaged_record_is_an_error_of_that_adapter_alone_and_can_be_removed(registry: Registry, tmp_path: Path, text: str) -> None:
+    record(tmp_path, "broken", text)
+    listed = {each.name: each for each in registry.list_benchmarks()}
+    assert "is no record of an adapter" in listed["broken"].error
+    assert listed["guardrail"].error == ""
+    assert (registry.capture_snapshot("v1", "abc").errors, list(registry.capture_snapshot("v1", "abc", "all").errors)) == ({}, ["broken"])
+    assert registry.remove("broken").name == "broken"
+    assert (registry.installed(), left_behind(tmp_path)) == ([], [])
+
+
+@pytest.mark.parametrize("memory", [math.nan, math.inf, -1.0])
+def test_an_amount_of_memory_that_is_none_is_refused(memory: float, registry: Registry, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no amount of GPU memory"):
+        registry.discover_and_install(str(EXAMPLE), "mine", min_vram_gb=memory, consent=agree, commit="0" * 40)
+    assert left_behind(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["..", "../up", "a/b", "-x", "", "a" * 65, "a\nb", ".hidden", "guardrail", "a..b"])

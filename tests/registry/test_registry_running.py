@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.app.review_project import is_gone
 from tests.registry import misbehaving as bad
 
 from flowgauge.app.registry import Registry
@@ -185,3 +188,89 @@ def test_an_adapter_that_no_other_process_could_find_is_refused() -> None:
 def test_an_adapter_that_is_not_there_names_the_nearest(registry: Registry) -> None:
     with pytest.raises(NotFound, match="Did you mean 'guardrail'"):
         registry.run(["guardrial"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        pytest.param({"a": {"value": 1, "direction": "lower", "unit": "\x1b[31mx\n| a"}}, "has the unit", id="a unit that colours"),
+        pytest.param({"a": {"value": 1, "direction": "lower", "unit": "x" * 41}}, "up to 40 letters", id="a unit that is a story"),
+        pytest.param({"a" * 201: {"value": 1, "direction": "lower"}}, "200 are the most", id="a name that is one"),
+    ],
+)
+def test_names_and_units_that_nobody_could_show_are_refused(registry: Registry, answer: Any, told: str) -> None:
+    outcome = outcome_of(registry, bad.Adapter("shows", answer))
+    assert (outcome.status, told in outcome.reason) == ("error", True)
+    assert outcome.reason.isprintable()
+
+
+def test_what_an_adapter_says_when_it_fails_cannot_colour_the_terminal(registry: Registry) -> None:
+    outcome = outcome_of(registry, bad.Adapter("shows", {"\x1b[31m": 1, "a": {"value": 1, "direction": "\x1b[31m"}}))
+    assert outcome.status == "error"
+    assert outcome.reason.isprintable()
+
+
+class OfAPackagePart(bad.Adapter):
+    requires: dict[str, Any] = {"packages": ["no_such_package.cloud"]}
+
+
+PARTS = """
+class Parts:
+    name, tier, requires = "parts", "fast", {"packages": ["no_such_package.cloud"]}
+    run = dict
+"""
+
+
+def test_a_part_of_a_package_that_is_not_there_is_missing(registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the adapter is described in a process of its own, as one of a package is."""
+    info = tmp_path / "site" / "parts-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parts\nVersion: 1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[flowgauge.adapters]\nparts = parts_module:Parts\n", encoding="utf-8")
+    (tmp_path / "site" / "parts_module.py").write_text(PARTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    (described,) = registry.run(["parts"])
+    for outcome in (described, outcome_of(registry, OfAPackagePart("part"))):
+        assert (outcome.status, outcome.reason) == ("skipped", "the package no_such_package.cloud is not installed")
+
+
+def test_a_class_of_the_script_that_was_started_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = type("Here", (bad.Adapter,), {"__module__": "__main__"})
+    monkeypatch.setattr(sys.modules["__main__"], "Here", here, raising=False)
+    with pytest.raises(UsageError, match="where no other process finds it"):
+        register_benchmark(here("here"))
+
+
+@pytest.mark.parametrize("memory", [math.nan, math.inf, -1.0])
+def test_an_adapter_that_needs_no_amount_of_memory_is_refused(memory: float) -> None:
+    adapter = bad.Adapter("needs")
+    adapter.requires = {"min_vram_gb": memory}
+    with pytest.raises(UsageError, match="GB"):
+        register_benchmark(adapter)
+
+
+def test_an_adapter_ends_with_the_process_that_started_it_however_that_ends(tmp_path: Path) -> None:
+    """A capture that is killed at once cannot tidy up."""
+    told = tmp_path / "pid"
+    code = f"""
+from pathlib import Path
+from tests.registry import misbehaving as bad
+from flowgauge.app.registry import Registry
+from flowgauge.store import open_store
+
+with open_store({str(tmp_path / "store.db")!r}) as store:
+    registry = Registry(store, Path({str(tmp_path / "data")!r}))
+    registry.register_benchmark(bad.Hangs("hangs", {str(told)!r}))
+    registry.run(["hangs"])
+"""
+    with subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2]) as capturing:
+        deadline = time.monotonic() + 60
+        while not (told.exists() and told.read_text(encoding="utf-8")):
+            assert capturing.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        capturing.kill()
+        child = int(told.read_text(encoding="utf-8"))
+        while not is_gone(child):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.registry import misbehaving as bad
@@ -81,7 +81,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_old_one_whole(tmp_path: Pa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(UsageError, match="cannot be written: No space left"):
         snapshot.write(tmp_path, snapshot.merged(None, "v1", taken("fast", "a", 2)))
     assert snapshot.read(tmp_path, "v1") == old
     assert [file.name for file in (tmp_path / "benchmarks").iterdir()] == ["v1.json"]
@@ -191,3 +191,158 @@ def test_a_secret_in_what_an_adapter_says_is_not_kept(registry: Registry, monkey
     finally:
         unregister_benchmark("leaks")
     assert "sk-very-secret" not in (tmp_path / "data" / "benchmarks" / "v1.json").read_text(encoding="utf-8")
+
+
+# ── one truth in files and store ────────────────────────────────────────────
+
+
+def answers(registry: Registry) -> tuple[float | None, bool, str]:
+    """The value of v2, whether it is safe after v1, and the verdict of a comparison."""
+    value = registry.snapshots.get("v2").metrics["speed"].value
+    (verdict,) = registry.snapshots.compare("v1", "v2", "fast", 0.05).comparison.metrics
+    return value, registry.is_upgrade_safe("v1", "v2")[0], verdict.verdict
+
+
+def test_the_latest_capture_counts_on_every_machine_that_shares_a_store(
+    registry: Registry, store: Store, speedy: bad.Adapter, tmp_path: Path
+) -> None:
+    faster(speedy, 100)
+    for version in ("v1", "v2"):
+        registry.capture_snapshot(version, "abc")
+    elsewhere = Registry(store, tmp_path / "other machine", time_limit_s=30)
+    faster(speedy, 50)
+    elsewhere.capture_snapshot("v2", "abc")
+    assert answers(registry) == answers(elsewhere) == (50, False, "regressed")
+    assert registry.snapshots.list() == elsewhere.snapshots.list()
+    faster(speedy, 99)
+    registry.capture_snapshot("v2", "abc")
+    assert answers(registry) == answers(elsewhere) == (99, True, "unchanged")
+
+
+def test_a_capture_made_while_another_clock_is_ahead_still_takes_its_place(
+    registry: Registry, store: Store, speedy: bad.Adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(hours=1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("flowgauge.app.snapshots.datetime", Ahead)
+        faster(speedy, 50)
+        Registry(store, tmp_path / "other machine", time_limit_s=30).capture_snapshot("v1", "abc")
+    faster(speedy, 100)
+    registry.capture_snapshot("v1", "abc")
+    assert registry.snapshots.get("v1").metrics["speed"].value == 100
+
+
+@pytest.mark.parametrize("there", [pytest.param(True, id="an older capture is there"), pytest.param(False, id="it is the first")])
+@pytest.mark.parametrize("fails", ["flowgauge.registry.snapshot.write", "flowgauge.store.store.Store.put_benchmarks"])
+def test_a_capture_that_cannot_be_kept_in_both_is_kept_in_neither(
+    registry: Registry, store: Store, speedy: bad.Adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, there: bool
+) -> None:
+    if there:
+        registry.capture_snapshot("v1", "abc")
+    before = registry.snapshots.list()
+
+    def full(*_: object) -> None:
+        raise UsageError("No room.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fails, full)
+        faster(speedy, 10)
+        with pytest.raises(UsageError, match="No room"):
+            registry.capture_snapshot("v1", "abc")
+    assert registry.snapshots.list() == before
+    assert Registry(store, tmp_path / "other machine").snapshots.list() == before
+    assert [file.name for file in (tmp_path / "data" / "benchmarks").glob("*.json")] == (["v1.json"] if there else [])
+
+
+def test_what_two_machines_gave_in_two_tiers_is_told_of_one_alone() -> None:
+    here = snapshot.merged(None, "v1", taken("heavy", "a", 1))
+    there = snapshot.merged(None, "v1", taken("fast", "a", 2, later_s=1))
+    found = snapshot.newest(here, there)
+    assert found == snapshot.newest(there, here)
+    assert found
+    assert ({name: metric.value for name, metric in found.of_tier("fast").items()}, found.of_tier("heavy")) == ({"a": 2}, {})
+
+
+def test_a_damaged_file_hinders_neither_lists_nor_the_next_capture(registry: Registry, speedy: bad.Adapter, tmp_path: Path) -> None:
+    for version in ("v1", "v2"):
+        registry.capture_snapshot(version, "abc")
+    file = tmp_path / "data" / "benchmarks" / "v1.json"
+    file.write_text("{", encoding="utf-8")
+    (file.parent / "only-here.json").write_text("{", encoding="utf-8")
+    assert [each.version for each in registry.snapshots.list()] == ["v1", "v2"]
+    assert registry.get_latest_results() == registry.snapshots.get("v2")
+    damaged = registry.snapshots.damaged()
+    assert set(damaged) == {"v1", "only-here"}
+    assert "This is no snapshot" in damaged["v1"]
+    for version in damaged:
+        assert registry.capture_snapshot(version, "abc").metrics["speed"].value == 3
+    assert (registry.snapshots.damaged(), registry.is_upgrade_safe("v1", "v2")[0]) == ({}, True)
+
+
+def test_a_tier_without_adapters_any_more_is_empty_after_a_capture_of_all(registry: Registry, store: Store, tmp_path: Path) -> None:
+    gone = bad.Adapter("gone", {"old": {"value": 1, "direction": "higher"}})
+    gone.tier = "dynamic"
+    register_benchmark(gone)
+    try:
+        registry.capture_snapshot("v1", "abc", "all")
+    finally:
+        unregister_benchmark("gone")
+    assert registry.snapshots.get("v1").of_tier("dynamic")["old"].value == 1
+    made = registry.capture_snapshot("v1", "abc", "all")
+    assert ("old" in made.metrics, made.of_tier("dynamic")) == (False, {})
+    assert Registry(store, tmp_path / "other machine").snapshots.get("v1") == made
+
+
+@pytest.mark.parametrize(("tier", "asked"), [("heavy", "--tier heavy"), ("dynamic", "--tier all"), ("fast", "--tier fast")])
+def test_a_tier_that_is_not_there_is_told_with_what_captures_it(registry: Registry, tmp_path: Path, tier: Tier, asked: str) -> None:
+    other: Tier = "heavy" if tier == "fast" else "fast"
+    snapshot.write(tmp_path / "data", snapshot.merged(None, "v1", taken(other, "a", 1)))
+    with pytest.raises(NotFound, match=f"has no {tier} tier.*snapshot capture v1 {asked}"):
+        registry.snapshots.compare("v1", "v1", tier, 0.05)
+
+
+def test_an_unknown_version_is_told_and_not_taken_for_the_first(registry: Registry, speedy: bad.Adapter, tmp_path: Path) -> None:
+    registry.capture_snapshot("v1.0", "abc")
+    assert registry.upgrade_check("v0.9", "v1.0").first
+    registry.capture_snapshot("v1.1", "abc")
+    found = registry.upgrade_check("v1.O", "v1.1")
+    assert (found.safe, found.exit_code, found.first) == (False, 3, False)
+    assert "Did you mean 'v1.0'?" in found.reason
+    (tmp_path / "data" / "benchmarks" / "v1.0.json").unlink()
+    assert registry.upgrade_check("v1.O", "v1.1").exit_code == 3
+
+
+def test_snapshots_outlive_pruning_unless_it_is_asked_for(registry: Registry, store: Store, speedy: bad.Adapter, tmp_path: Path) -> None:
+    registry.capture_snapshot("v1", "abc")
+    for asked in ({"younger_than_days": 0}, {"keep_newest": 0}):
+        pruned = store.prune(**asked)  # type: ignore[arg-type]
+        assert (pruned.benchmarks, pruned.snapshots) == (0, 0)
+    faster(speedy, 1)
+    elsewhere = Registry(store, tmp_path / "other machine", time_limit_s=30)
+    elsewhere.capture_snapshot("v2", "abc")
+    assert elsewhere.upgrade_check("v1", "v2").exit_code == 1
+    assert store.prune(keep_newest=1, snapshots=True, dry_run=True).snapshots == 1
+    gone = store.prune(keep_newest=1, snapshots=True)
+    assert (gone.benchmarks, gone.snapshots, [each.tags["version"] for each in store.list_benchmarks().items]) == (0, 1, ["v2"])
+
+
+def test_a_trend_names_the_versions(registry: Registry, store: Store, speedy: bad.Adapter) -> None:
+    for version in ("v1", "v2", "2026"):
+        registry.capture_snapshot(version, "abc")
+    (trend,) = trends_of(store, "registry", ["speed"], config="fast")
+    assert [point.label for point in trend.points] == ["v1", "v2", "2026"]
+
+
+@pytest.mark.parametrize("blocked", ["a file", "/proc/x", "below a file"])
+def test_a_data_folder_that_cannot_be_used_is_told_with_a_remedy(store: Store, tmp_path: Path, blocked: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    data = {"a file": file, "/proc/x": Path("/proc/x"), "below a file": file / "data"}[blocked]
+    registry = Registry(store, data)
+    assert registry.snapshots.list() == []
+    with pytest.raises(UsageError, match=r"The data folder cannot be used.*FLOWGAUGE_DATA"):
+        registry.capture_snapshot("v1", "abc")

@@ -94,7 +94,13 @@ def test_strict_does_not_let_a_first_version_through() -> None:
         pytest.param(snapshot("v1", one(1)), snapshot("v2", one(1), errors=("b",)), "adapter b failed: it broke", id="an adapter failed"),
         pytest.param(None, snapshot("v2", one(1), errors=("b",)), "adapter b failed", id="one failed in a first version"),
         pytest.param(None, snapshot("v2", {}), "No fast-tier metric", id="a first version of which nothing was measured"),
-        pytest.param(snapshot("v1", one(1), tier="heavy"), snapshot("v2", one(1)), "Nothing was judged", id="the old one has no fast tier"),
+        pytest.param(
+            snapshot("v1", one(1), tier="heavy"),
+            snapshot("v2", one(1)),
+            "no fast tier in the snapshot of v1",
+            id="the old one has no fast tier",
+        ),
+        pytest.param(snapshot("v1", one(None)), snapshot("v2", one(1)), "Nothing was judged", id="nothing of the old one was measured"),
     ],
 )
 def test_what_is_not_measured_is_not_safe(old: Snapshot | None, new: Snapshot | None, told: str) -> None:
@@ -131,3 +137,43 @@ def test_a_version_against_itself_tells_nothing() -> None:
 def test_the_answer_can_be_written_as_json() -> None:
     found = check(snapshot("v1", one(1)), snapshot("v2", one(0.5)))
     assert msgspec.json.decode(msgspec.json.encode(found), type=UpgradeCheck) == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        pytest.param(100.0, 94.99999, "94.99999 ratio against 100 ratio (× 0.9499999)", id="as many digits as decide"),
+        pytest.param(1.0, 0.9499999999, "0.9499999999 ratio against 1 ratio", id="ten of them"),
+        pytest.param(100_000.0, 94_999.9, "94,999.9 ratio against 100,000 ratio", id="after the point of a large number"),
+        pytest.param(0.98, 0.5, "0.5 ratio against 0.98 ratio (× 0.51)", id="no more than are needed"),
+        pytest.param(1e308, 1e307, "1e+307 ratio against 1e+308 ratio (× 0.1)", id="not all digits of an enormous number"),
+    ],
+)
+def test_the_figures_shown_are_beyond_the_tolerance(old: float, new: float, told: str) -> None:
+    found = check(snapshot("v1", one(old, unit="ratio")), snapshot("v2", one(new, unit="ratio")))
+    assert found.exit_code == 1
+    assert told in found.reason
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        pytest.param(one(0.5), id="a regression"),
+        pytest.param({"n": one(1)["m"]}, id="a metric that vanished"),
+        pytest.param(one(None), id="one that could not be measured"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+def test_the_words_are_those_of_an_upgrade_not_of_a_gate(new: dict[str, Metric]) -> None:
+    reason = check(snapshot("v1", one(1)), snapshot("v2", new)).reason
+    for foreign in ("bench ", "policy", "rule", "0 samples", "baseline", "candidate"):
+        assert foreign not in reason
+    assert "v2" in reason
+
+
+def test_a_version_is_first_only_where_no_other_has_a_snapshot() -> None:
+    new = snapshot("v2", one(1))
+    assert check_upgrade("v1", None, "v2", new, known=["v2"]).first
+    found = check_upgrade("v11", None, "v2", new, known=["v10", "v2"])
+    assert (found.safe, found.exit_code, found.first) == (False, 3, False)
+    assert "is not the first: 1 other version has one. Did you mean 'v10'?" in found.reason

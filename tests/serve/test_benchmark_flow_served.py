@@ -77,7 +77,7 @@ def test_through_the_client_library_s_path_costs_are_right_and_an_unknown_one_is
     assert text != ASK
     _, play, benchmark = measured(server, openai(models), text)
     if per_1k is None:
-        assert (benchmark["estimated_cost_usd"], benchmark["cost_source"]) == (0.0, "unknown")
+        assert (benchmark["estimated_cost_usd"], benchmark["cost_source"]) == (0.0, "unpriced")
         assert "Cost per run: $0 (unpriced)" in play["output"]["report"]
         return
     paid = [(run["tokens_prompt"] * per_1k[0] + run["tokens_completion"] * per_1k[1]) / 1000 for run in benchmark["runs"]]

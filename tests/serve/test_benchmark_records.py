@@ -167,13 +167,13 @@ def test_the_cost_of_a_known_model_is_its_tokens_at_its_price(
     expected = (benchmark["avg_tokens_prompt"] * prompt_per_1m + benchmark["avg_tokens_completion"] * completion_per_1m) / 1e6
     assert expected > 0
     assert benchmark["estimated_cost_usd"] == pytest.approx(expected)
-    assert benchmark["cost_source"] != "unknown"
+    assert benchmark["cost_source"] != "unpriced"
 
 
 def test_the_cost_of_an_unknown_model_is_nothing_with_a_mark(server: Served, model_server: str) -> None:
     saved = server.result("workflow_set", text=ask("unpriced", "openai/gpt-99-of-nobody", f"{model_server}/v1"))
     (sid,) = measured(server, saved["sid"], configs=cases("how much?"), runs=2)
     benchmark = server.result("benchmark_get", sid=sid)
-    assert (benchmark["success_rate"], benchmark["estimated_cost_usd"], benchmark["cost_source"]) == (100.0, 0.0, "unknown")
+    assert (benchmark["success_rate"], benchmark["estimated_cost_usd"], benchmark["cost_source"]) == (100.0, 0.0, "unpriced")
     assert [run["cost_usd"] for run in benchmark["runs"]] == [None, None]
     assert benchmark["avg_tokens_prompt"] > 0

@@ -20,6 +20,7 @@ from flowgauge.app.operations.table import OPERATIONS
 from flowgauge.errors import BadFile, BadInputs, BadParameter, FlowgaugeError, NoAnswer, NotAllowed, NotFound, UsageError
 from flowgauge.model.play import Failure
 from flowgauge.model.problem import Problem
+from flowgauge.model.service import Event
 from flowgauge.serve.client import Client
 from flowgauge.serve.client_http import KEPT_S
 from flowgauge.serve.methods import Methods
@@ -100,8 +101,8 @@ def test_events_of_a_play_are_events(client: Client) -> None:
 
 
 def test_a_stream_that_breaks_is_taken_up_without_a_gap(server: Served, client: Client) -> None:
+    server.host.store.append_events([Event(id=0, kind="tick", at=1, play_sid="pl_broken", data=0)])
     stream = client.events(play_sid="pl_broken", after=0)
-    server.publish("tick", play_sid="pl_broken", data=0)
     numbers = [next(stream).data]
 
     async def cut() -> None:
@@ -180,6 +181,13 @@ def test_a_server_that_is_not_there_is_no_answer() -> None:
         Client(f"http://127.0.0.1:{port}").health()
     with pytest.raises(NoAnswer, match="flowgauge serve"):
         next(Client(f"http://127.0.0.1:{port}").events())
+
+
+def test_a_server_that_speaks_no_tls_is_not_called_missing(server: Served) -> None:
+    with Client(server.url.replace("http://", "https://")) as client, pytest.raises(NoAnswer) as caught:
+        client.health()
+    assert "speaks no TLS" in caught.value.remedy
+    assert "running" not in str(caught.value)
 
 
 def test_a_server_that_does_not_answer_in_time_is_no_answer() -> None:

@@ -19,11 +19,13 @@ import pytest
 from tests.serve.serving import SECRETS, Served, bearer, put_tokens, served, token
 
 from flowgauge.model.redaction import redactor
+from flowgauge.model.service import Event
 from flowgauge.serve.limits import Limits
 from flowgauge.serve.running import Settings
 from flowgauge.store import open_store
 
 LISTENERS = 200
+BEGUN = "begun"
 _PLAYS = itertools.count(1)
 
 
@@ -65,14 +67,20 @@ def blocks(lines: http.client.HTTPResponse) -> Iterator[Message]:
 
 
 def told(stream: Iterator[Message]) -> Message:
-    """The next that is an event."""
-    return next(message for message in stream if message.kind)
+    """The next that is an event, but for what only makes a play known."""
+    return next(message for message in stream if message.kind not in ("", BEGUN))
+
+
+def known(server: Served, *, play_sid: str = "", bench_id: str = "") -> str:
+    """A play or bench that something was told of before, so that it can be listened to."""
+    server.host.store.append_events([Event(id=0, kind=BEGUN, at=1, play_sid=play_sid, bench_id=bench_id)])
+    return play_sid or bench_id
 
 
 @pytest.fixture
-def play_sid() -> str:
+def play_sid(server: Served) -> str:
     """Of a play that only one test speaks of."""
-    return f"pl_{next(_PLAYS)}"
+    return known(server, play_sid=f"pl_{next(_PLAYS)}")
 
 
 def test_an_event_is_told_with_its_id_kind_and_data(server: Served, play_sid: str) -> None:
@@ -115,7 +123,7 @@ def test_an_id_from_another_time_hides_nothing(server: Served, play_sid: str) ->
 
 
 def test_a_listener_hears_of_its_bench_alone(server: Served) -> None:
-    with listening(server, "?bench_id=mine") as stream:
+    with listening(server, f"?bench_id={known(server, bench_id='mine')}") as stream:
         server.publish("trial_finished", bench_id="another")
         server.publish("play_finished", play_sid="pl_x")
         server.publish("trial_finished", bench_id="mine")
@@ -132,6 +140,38 @@ def test_a_play_is_followed_from_its_start_to_its_end(server: Served) -> None:
             kinds.append(told(stream).kind)
     assert kinds[0] == "play_started"
     assert {"node_started", "node_finished"} <= set(kinds)
+
+
+@pytest.mark.parametrize("query", ["?play_sid=pl_nobody", "?bench_id=nobody", "?play_sid=pl_nobody&after=0"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_play_or_bench_that_is_not_there_is_not_listened_to_in_silence(server: Served, method: str, query: str) -> None:
+    reply = server.request(method, f"/events{query}")
+    assert reply.status == 404
+    if method == "GET":
+        assert (reply.error["code"], reply.error["data"]["type"]) == (-32004, "NotFound")
+
+
+@pytest.mark.parametrize("asked", [{"sid": "pl_nobody"}, {"bench_id": "nobody"}], ids=["a play", "a bench"])
+def test_events_of_what_is_not_there_are_not_waited_for(server: Served, asked: dict[str, str]) -> None:
+    assert server.rpc("play_events", {**asked, "wait_s": 30})["error"]["code"] == -32004
+
+
+def test_a_play_that_was_deleted_is_known_by_its_events(server: Served) -> None:
+    server.result("workflow_set", text="name: gone\nconfig: {provider: mock, model: fast}\nnodes:\n  - {id: a, type: ai, prompt: Hi}\n")
+    sid = server.result("play_start", workflow_sid="gone")["sid"]
+    kinds: list[str] = []
+    with listening(server, f"?play_sid={sid}&after=0") as stream:
+        while "play_finished" not in kinds:
+            kinds.append(told(stream).kind)
+    server.result("play_delete", sid=sid)
+    assert [event["kind"] for event in server.result("play_events", sid=sid)["items"]] == kinds
+
+
+def test_a_bench_is_listened_to_by_the_beginning_of_its_id(server: Served) -> None:
+    server.result("workflow_set", text="name: short\nconfig: {provider: mock, model: fast}\nnodes:\n  - {id: a, type: ai, prompt: Hi}\n")
+    server.result("benchmark_start", workflow_sid="short", bench_id="by-its-beginning-1")
+    with listening(server, "?bench_id=by-its-beg&after=0") as stream:
+        assert told(stream).data["bench_id"] == "by-its-beginning-1"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +204,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_a_quiet_stream_says_that_it_is_still_there(hasty: Served) -> None:
-    with listening(hasty, "?play_sid=pl_quiet", **bearer(SECRETS["read"])) as stream:
+    with listening(hasty, f"?play_sid={known(hasty, play_sid='pl_quiet')}", **bearer(SECRETS["read"])) as stream:
         beats = [message for message, _ in zip((m for m in stream if "" in m.fields), range(3), strict=False)]
     assert len(beats) == 3
 
@@ -198,7 +238,7 @@ def test_a_listener_that_does_not_read_is_let_go_and_the_others_go_on(hasty: Ser
         stuck.sendall(head.encode())
         assert stuck.recv(10).startswith(b"HTTP/1.1")
         before = metric(hasty, "flowgauge_event_listeners_dropped_total")
-        with listening(hasty, "?play_sid=pl_reader", **bearer(SECRETS["read"])) as stream:
+        with listening(hasty, f"?play_sid={known(hasty, play_sid='pl_reader')}", **bearer(SECRETS["read"])) as stream:
             for _ in range(100):
                 for _ in range(20):
                     hasty.publish("tick", play_sid="pl_flood", data="x" * 20_000)
@@ -208,6 +248,8 @@ def test_a_listener_that_does_not_read_is_let_go_and_the_others_go_on(hasty: Ser
 
 
 def test_two_hundred_listen_at_once_and_one_too_many_is_told_to_come_back(hasty: Served) -> None:
+    heard_of = known(hasty, play_sid="pl_all")
+
     async def main() -> list[int]:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector, headers=bearer(SECRETS["read"])) as session, asyncio.TaskGroup() as group:
@@ -222,10 +264,10 @@ def test_two_hundred_listen_at_once_and_one_too_many_is_told_to_come_back(hasty:
 
     async def hear(session: aiohttp.ClientSession) -> int:
         count = 0
-        async with session.get(f"{hasty.url}/events?play_sid=pl_all") as response:
+        async with session.get(f"{hasty.url}/events?play_sid={heard_of}") as response:
             assert response.status == 200
             async for line in response.content:
-                count += line.startswith(b"data: ")
+                count += line.startswith(b"data: ") and BEGUN.encode() not in line
                 if count == 20:
                     break
         return count

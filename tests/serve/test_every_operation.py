@@ -85,7 +85,8 @@ def benchmarks(saved: dict[str, Any], sid: str, other: str) -> Calls:
     yield "benchmark_list_for_workflow", {"workflow_sid": saved["sid"]}
     yield "benchmark_list_for_version", {"workflow_version_sid": saved["version"]["sid"]}
     yield "benchmark_latest_for_version", {"workflow_version_sid": saved["version"]["sid"]}
-    yield "benchmark_latest_for_version", {"workflow_version_sid": "wv_none"}
+    never = yield "workflow_set", ask("never measured")
+    yield "benchmark_latest_for_version", {"workflow_version_sid": never["version"]["sid"]}
     yield "benchmark_trend", {"subject": "measured"}
     yield "baseline_set", {"name": "release", "benchmark_sid": sid, "note": "the first"}
     yield "baseline_set", {"name": "release", "benchmark_sid": other}
@@ -116,6 +117,7 @@ def snapshots() -> Calls:
         yield "snapshot_capture", {"version": version}
     yield "snapshot_get", {"version": "v1.0.0"}
     yield "snapshot_list", {}
+    yield "snapshot_compare", {"old": "v1.0.0", "new": "v1.1.0", "tier": "fast", "tolerance": 0.1}
     yield "upgrade_check", {"old": "v1.0.0", "new": "v1.1.0"}
 
 
@@ -138,6 +140,8 @@ def agents() -> Calls:
     yield "agent_trend", named
     yield "agent_get", named
     yield "agent_list", {}
+    yield "agent_delete", {**named, "version": 1}
+    yield "agent_delete", named
 
 
 def others() -> Calls:

@@ -144,6 +144,28 @@ def test_a_name_that_was_allowed_is_ours_behind_a_proxy_too(guarded: Served) -> 
     assert guarded.request("GET", "/metrics", headers=headers).status == 200
 
 
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        pytest.param("gauge.example:443", "https://gauge.example", 200, id="the port that https has, only in the host"),
+        pytest.param("gauge.example", "https://gauge.example:443", 200, id="only in the origin"),
+        pytest.param("gauge.example:80", "http://gauge.example", 200, id="the port that http has"),
+        pytest.param("gauge.example:443", "http://gauge.example", 403, id="the port of the other scheme"),
+        pytest.param("gauge.example:8443", "https://gauge.example", 403, id="another port"),
+        pytest.param("gauge.example:443", "https://evil.example", 403, id="another site"),
+    ],
+)
+def test_the_usual_port_of_a_scheme_may_be_written_or_left_out(guarded: Served, host: str, origin: str, status: int) -> None:
+    headers = {"Host": host, "Origin": origin, **bearer(SECRETS["read"])}
+    assert guarded.request("GET", "/metrics", headers=headers).status == status
+
+
+@pytest.mark.parametrize("path", ["/", "/health"])
+@pytest.mark.parametrize("authorization", [f"Bearer {UNKNOWN}", f"Bearer {REVOKED}", f"Bearer {EXPIRED}", "Basic x"])
+def test_what_needs_no_token_does_not_look_at_one(guarded: Served, path: str, authorization: str) -> None:
+    assert guarded.request("GET", path, headers={"Authorization": authorization}).status == 200
+
+
 def test_a_link_on_another_site_may_lead_to_the_page(server: Served) -> None:
     visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert server.request("GET", "/", headers=visit).status == 200

@@ -210,7 +210,7 @@ def test_what_goes_wrong_is_an_answer_that_a_model_can_read(server: Served) -> N
 
     unknown, wrong, missing = over_http(server, talk)
     assert "Parameter 'nope' of workflow_get" in unknown
-    assert "Parameter 'sid' of workflow_get: expected `str`" in wrong
+    assert "Parameter 'sid' of workflow_get: it must be text, not a whole number." in wrong
     assert "No workflow 'nobody' is stored" in missing
 
 
@@ -229,8 +229,10 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(server: Served, na
 
 
 def test_what_is_no_object_stands_under_result(server: Served) -> None:
+    version = server.result("workflow_set", text=ASK.replace("name: ask", "name: never-measured"))["version"]["sid"]
+
     async def talk(client: Client) -> Any:
-        return await called(client, "benchmark_latest_for_version", workflow_version_sid="wv_none")
+        return await called(client, "benchmark_latest_for_version", workflow_version_sid=version)
 
     assert over_http(server, talk) == {"result": None}
 
@@ -246,6 +248,31 @@ def test_what_is_no_object_stands_under_result(server: Served) -> None:
 )
 def test_what_is_no_request_of_the_protocol_is_refused(server: Served, body: bytes, status: int) -> None:
     assert server.request("POST", "/mcp", body, HEADERS).status == status
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        pytest.param(b'{"x": 1}', -32600, "'jsonrpc' must be \"2.0\"", id="another object"),
+        pytest.param(b"[]", -32600, "it is no object", id="a batch"),
+        pytest.param(
+            b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": [1]}', -32600, "'params'", id="parameters by position"
+        ),
+        pytest.param(b'{"jsonrpc": "2.0", "id": null, "method": "tools/list"}', -32600, "'id'", id="null for an id"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 1.5, "method": "tools/list"}', -32600, "'id'", id="half a number for an id"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 1, "result": 3}', -32600, "'method'", id="an answer that is none"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}', -32700, "byte 0xff at position 39", id="no UTF-8"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_words_of_ours(server: Served, body: bytes, code: int, words: str) -> None:
+    error = server.request("POST", "/mcp", body, HEADERS).error
+    assert error["code"] == code
+    assert words in error["message"]
+    assert "pydantic" not in str(error)
+
+
+def test_an_answer_of_a_client_is_taken(server: Served) -> None:
+    assert server.request("POST", "/mcp", b'{"jsonrpc": "2.0", "id": 1, "result": {}}', HEADERS).status == 202
 
 
 JSON = st.recursive(

@@ -78,6 +78,46 @@ def test_what_is_wrong_has_its_code_and_words(server: Served, body: bytes, code:
     assert set(answer) == {"jsonrpc", "id", "error"}
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        pytest.param(
+            b'{"jsonrpc":"2.0","method":"\\ud800","id":1}', r"\ud800 at position 27 is half a surrogate pair", id="its first half"
+        ),
+        pytest.param(
+            b'{"jsonrpc":"2.0","method":"\\udc00","id":1}', r"\udc00 at position 27 is half a surrogate pair", id="its second half"
+        ),
+        pytest.param(b'["\\ud83d\\ude00","\\\\ud800","\\uD83Dx"]', r"\uD83D at position 27", id="after a whole pair and a backslash"),
+        pytest.param(b'{"jsonrpc":"2.0","method":"ab\xff","id":1}', "byte 0xff at position 29", id="no UTF-8, counted from the beginning"),
+        pytest.param(b'["\\\\ud800"', "truncated", id="a body that ends too early"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(server: Served, body: bytes, words: str) -> None:
+    error = ask(server, body)["error"]
+    assert error["code"] == -32700
+    assert words in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        pytest.param("play_get", {"sid": ""}, "it must not be empty.", id="nothing"),
+        pytest.param("play_get", {"sid": 7}, "it must be text, not a whole number.", id="another type"),
+        pytest.param("play_get", {}, "it is missing.", id="left out"),
+        pytest.param("play_get", {"sid": "x", "colour": 1}, "there is no such parameter.", id="unknown"),
+        pytest.param("play_list", {"limit": 0}, "it must be at least 1.", id="too small"),
+        pytest.param("play_list", {"limit": 1001}, "it must be at most 1000.", id="too large"),
+        pytest.param("play_list", {"status": "sleeping"}, "'sleeping' is not one of", id="a word that is not on the list"),
+        pytest.param("schedule_set", {"name": "x" * 65}, "it must have at most 64 characters.", id="too long"),
+        pytest.param("benchmark_start", {"runs": 1.5}, "it must be a whole number or null, not a number.", id="half a number"),
+        pytest.param("benchmark_start", {"budget_usd": 0}, "it must be more than 0.", id="no money"),
+    ],
+)
+def test_a_bad_parameter_is_told_in_words(server: Served, method: str, params: Any, words: str) -> None:
+    message = server.rpc(method, params)["error"]["message"]
+    assert message.endswith(words) or (words in message and "`" not in message), message
+
+
 @pytest.mark.parametrize("params", [None, {}, [], "left out"])
 def test_no_parameters_may_be_told_in_several_ways(server: Served, params: Any) -> None:
     assert ask(server, {**HEALTH, "params": params} if params != "left out" else HEALTH)["result"]["status"] == "ok"
@@ -90,6 +130,7 @@ def test_no_parameters_may_be_told_in_several_ways(server: Served, params: Any) 
         pytest.param("play_get", {"sid": 7}, "sid", id="one of another type"),
         pytest.param("play_get", {"sid": ""}, "sid", id="one that is empty"),
         pytest.param("play_get", {"sid": "pl_1", "colour": "red"}, "colour", id="one that nobody knows"),
+        pytest.param("workflow_list", {"cursor": "zzz"}, "cursor", id="a cursor that is none"),
         pytest.param("play_list", {"limit": 1001}, "limit", id="a page that is too large"),
         pytest.param("play_list", {"limit": 0}, "limit", id="a page of nothing"),
         pytest.param("play_list", {"limit": 10**30}, "limit", id="a page beyond all numbers"),

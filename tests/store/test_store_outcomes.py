@@ -33,6 +33,27 @@ def test_the_plays_of_a_workflow_as_it_is_are_told_in_the_order_in_which_they_en
     assert store.play_outcomes("wf_1", 10, (found[1][3], found[1][0])) == []
 
 
+def test_plays_of_one_version_are_told_apart_from_those_of_others(store: Store) -> None:
+    first, second, third = (play(status="success", version_sid=version) for version in ("wv_1", "wv_2", "wv_1"))
+    ended(store, first, second, third)
+    assert [row[0] for row in store.play_outcomes("wf_1", 10, version_sid="wv_1")] == [first.sid, third.sid]
+    assert [row[0] for row in store.play_outcomes("wf_1", 1, version_sid="wv_2")] == [second.sid]
+    (last,) = store.play_outcomes("wf_1", 1)
+    assert last[0] == third.sid
+    counts = [store.count_other_outcomes("wf_1", version, (0, "")) for version in ("wv_1", "wv_2", "wv_3")]
+    assert (counts, store.count_other_outcomes("wf_1", "wv_3", (last[3], last[0]))) == ([1, 2, 3], 0)
+
+
+def test_snapshots_of_a_subject_are_marked_without_what_they_hold(store: Store) -> None:
+    kinds = {"kind": "snapshot", "config": "agent", "bench_uid": ""}
+    made = [benchmark(subject="agent:p/f", tags={"version": str(number)}, created_at=number, **kinds) for number in (1, 2)]
+    others = [benchmark(subject=subject, **kinds) for subject in ("agent:p/g", "AGENT:p/f", "registry")]
+    for each in [*made, *others, benchmark(subject="agent:p/f", config="agent", bench_uid="")]:
+        assert store.add_benchmark(each)
+    assert store.snapshot_marks("agent:p/f", "agent") == [(each.sid, each.created_at, each.tags) for each in made]
+    assert store.snapshot_subjects("agent:", "agent") == ["agent:p/f", "agent:p/g"]
+
+
 def test_attempts_of_plays_are_told_without_what_was_said(store: Store) -> None:
     one, other = play(status="success"), play(status="success")
     ended(store, one, other)

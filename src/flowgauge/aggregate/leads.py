@@ -50,6 +50,8 @@ class Race(NamedTuple):
     p_value: _PValue
     known: Callable[[Contender], int] = lambda one: one.tally.runs
     """In how many runs it is known."""
+    least: float | None = None
+    """Whose value is no more than this does not lead: a rate of nothing is no merit."""
 
 
 def _ranked(column: str, *, higher: bool) -> _PValue:
@@ -115,13 +117,14 @@ def _scored(column: str, name: str) -> Race:
 
 CHEAPEST = Race("cost", _cost, higher=False, p_value=_cheaper)
 FASTEST = Race("duration", _median_duration, higher=False, p_value=_ranked("durations", higher=False))
-MOST_RELIABLE = Race("success", lambda one: one.cell.success.value, higher=True, p_value=_rated(lambda cell: cell.success))
+MOST_RELIABLE = Race("success", lambda one: one.cell.success.value, higher=True, p_value=_rated(lambda cell: cell.success), least=0.0)
 _BEST_PASSED = Race(
     "checks passed",
     lambda one: one.cell.passed.value,
     higher=True,
     p_value=_rated(lambda cell: cell.passed),
     known=lambda one: one.tally.checked,
+    least=0.0,
 )
 
 
@@ -135,12 +138,14 @@ def quality_race(contenders: list[Contender]) -> Race:
 
 
 def lead(race: Race, contenders: list[Contender], *, seed: int = 0) -> Lead | None:
-    """The first, against the second. None where nobody takes part; a tie is no lead and goes by name."""
+    """The first, against the second. None where nobody takes part, or the best is none; a tie is no lead and goes by name."""
     known = [(value, one) for one in contenders if (value := race.value(one)) is not None]
     if not known:
         return None
     known.sort(key=lambda pair: (-pair[0] if race.higher else pair[0], pair[1].name))
     value, first = known[0]
+    if race.least is not None and value <= race.least:
+        return None
     if len(known) == 1:
         return Lead(config=first.name, value=value)
     next_value, second = known[1]

@@ -1,7 +1,7 @@
 """What is known of an agent now: from stored plays and benchmarks where its flow is a workflow, else what somebody hands in.
 
-Plays are those that ran the workflow as it is; a section that is handed in takes
-the place of the one that would be computed.
+Plays and benchmarks are those of the version in use; a section that is handed in
+takes the place of the one that would be computed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flowgauge.errors import NotFound
+from flowgauge.model.ids import bench_name
 from flowgauge.nodes.codec import read_workflow
 from flowgauge.registry.agents.measuring import AttemptRow, BenchRow, PlayRow, benchmark_metrics, lightning_metrics, recipe_metrics
 from flowgauge.registry.agents.snapshot import Facts, LightningMetrics, RecipeMetrics, Sections, Source, TrustEvolution
@@ -53,12 +54,13 @@ def _workflow(store: Store, flow_id: str) -> WorkflowRecord | None:
 
 def _computed(store: Store, workflow: WorkflowRecord, last: int, after: Source | None) -> Facts:
     version = store.get_version(workflow.current_version_sid)
-    since = (after.last_play_at, after.last_play) if after and after.workflow_sid == workflow.sid else (0, "")
-    plays = [PlayRow(*row) for row in store.play_outcomes(workflow.sid, last, since)]
+    since = _since(workflow.sid, after)
+    mark = since if after else _last_of_any_version(store, workflow.sid)
+    plays = [PlayRow(*row) for row in store.play_outcomes(workflow.sid, last, since, version_sid=version.sid)]
     attempts = [AttemptRow(*row) for row in store.node_outcomes([play.sid for play in plays])]
-    benches = _benches(store, workflow.sid)
+    benches = _benches(store, version.sid)
     actions = [node.id for node in read_workflow(version.content).nodes]
-    newest = plays[-1] if plays else None
+    last_play_at, last_play = max([mark, *((play.finished_at, play.sid) for play in plays[-1:])])
     return Facts(
         recipe_metrics=recipe_metrics(actions, attempts),
         lightning_metrics=lightning_metrics(plays),
@@ -68,19 +70,33 @@ def _computed(store: Store, workflow: WorkflowRecord, last: int, after: Source |
             workflow_sid=workflow.sid,
             version_sid=version.sid,
             plays=len(plays),
-            last_play=newest.sid if newest else since[1],
-            last_play_at=newest.finished_at if newest else since[0],
+            last_play=last_play,
+            last_play_at=last_play_at,
             benchmarks={each.sid: each.runs for each in benches},
         ),
     )
 
 
-def _benches(store: Store, workflow_sid: str) -> list[BenchRow]:
+def others_played(store: Store, source: Source, after: Source) -> int:
+    """Plays since then that ran another version than the one in use, so that they were not counted."""
+    return store.count_other_outcomes(source.workflow_sid, source.version_sid, _since(source.workflow_sid, after))
+
+
+def _since(workflow_sid: str, after: Source | None) -> tuple[int, str]:
+    return (after.last_play_at, after.last_play) if after and after.workflow_sid == workflow_sid else (0, "")
+
+
+def _last_of_any_version(store: Store, workflow_sid: str) -> tuple[int, str]:
+    """Whatever ended until now is before the snapshot, whichever version it ran and whichever is in use later."""
+    return next(((row[3], row[0]) for row in store.play_outcomes(workflow_sid, 1)), (0, ""))
+
+
+def _benches(store: Store, version_sid: str) -> list[BenchRow]:
     """Of each bench (by its name) and configuration the newest, in that order."""
     newest: dict[tuple[str, str], BenchRow] = {}
-    for each in store.iter_benchmarks(workflow=workflow_sid, kind="bench"):
+    for each in store.iter_benchmarks(version=version_sid, kind="bench"):
         if each.num_runs:
-            bench = each.bench_id.rsplit("-", 2)[0]
+            bench = bench_name(each.bench_id)
             newest[bench, each.config] = BenchRow(each.sid, bench, each.num_runs, each.success_rate)
     return [newest[key] for key in sorted(newest)]
 

@@ -8,7 +8,7 @@ is, so of two who store the same version at once one does.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -53,16 +53,28 @@ def sid_of(agent: Agent, version: int) -> str:
     return f"{BENCHMARK}_{content_hash(named)[:_SID_DIGITS]}"
 
 
-def stored_versions(store: Store, agent: Agent) -> dict[int, Benchmark]:
+class Mark(NamedTuple):
+    """What is known of a stored snapshot without reading it."""
+
+    sid: str
+    created_ms: int
+    is_creation: bool
+    regressed: bool
+
+
+def stored_marks(store: Store, agent: Agent) -> dict[int, Mark]:
     """By version."""
-    found = store.iter_benchmarks(kind=KIND, subject=agent.subject, config=CONFIG)
-    return {int(each.tags["version"]): each for each in found if each.tags.get("version", "").isdigit()}
+    found = store.snapshot_marks(agent.subject, CONFIG)
+    return {
+        int(tags["version"]): Mark(sid, created_ms, tags.get("trigger") == "creation", tags.get("regressed") == "true")
+        for sid, created_ms, tags in found
+        if tags.get("version", "").isdigit()
+    }
 
 
 def stored_agents(store: Store) -> set[Agent]:
     """All that the store has a snapshot of."""
-    found = {each.subject for each in store.iter_benchmarks(kind=KIND, config=CONFIG)}
-    return {agent_called(subject) for subject in found if subject.startswith(SUBJECT)}
+    return {agent for subject in store.snapshot_subjects(SUBJECT, CONFIG) if (agent := agent_called(subject)) is not None}
 
 
 def snapshot_in(stored: Benchmark) -> AgentSnapshot:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from flowgauge.app.agent_facts import LAST, MOST
-from flowgauge.app.agents import AgentBaselines
+from flowgauge.app.agents import AgentBaselines, check_plays
 from flowgauge.app.data_folder import data_folder
 from flowgauge.errors import FlowgaugeError, StoreFailure
 from flowgauge.model.workflow import Json
@@ -43,6 +43,10 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Plays that are counted, at the most."""
     min_plays: Annotated[int, Meta(ge=1)] = 5
     """With fewer since the baseline, actions are not judged."""
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for what could never be met."""
+        check_plays(self.last, self.min_plays)
 
 
 class Publish(Protocol):

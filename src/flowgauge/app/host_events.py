@@ -18,6 +18,7 @@ from typing import Protocol
 import msgspec
 
 from flowgauge.errors import StoreFailure
+from flowgauge.model.bench import BenchRecord
 from flowgauge.model.play import PlayEvent
 from flowgauge.model.service import Event, EventRange
 from flowgauge.model.workflow import Json
@@ -201,6 +202,31 @@ class Hub:
         """It still gets what waits for it, without a gap."""
         self._listeners.discard(queue)
         queue.put_nowait(None)
+
+
+class Subjects(Protocol):
+    """What is asked whether a play or a bench is there: the store."""
+
+    def get_play(self, sid: str, /) -> object:
+        """Raises NotFound."""
+
+    def get_bench(self, ref: str, /) -> BenchRecord:
+        """Raises NotFound."""
+
+    def events_after(self, after_id: int, limit: int = PAGE, *, play_sid: str = "", bench_id: str = "") -> Sequence[Event]:
+        """As of `EventLog`."""
+
+
+def known_subject(store: Subjects, play_sid: str, bench_id: str) -> str:
+    """The whole id of the bench. Raises NotFound for a play or bench that is not there: of it nothing would ever be told.
+
+    One that was deleted is known as long as events of it are kept.
+    """
+    if play_sid and not store.events_after(0, 1, play_sid=play_sid):
+        store.get_play(play_sid)
+    if not bench_id or store.events_after(0, 1, bench_id=bench_id):
+        return bench_id
+    return store.get_bench(bench_id).bench_id
 
 
 def missed(kept: EventRange, after_id: int) -> Event | None:

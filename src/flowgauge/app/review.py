@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from flowgauge.app.review_baselines import AgentBaselines, Asked, check_baselines
+from flowgauge.app.review_baselines import Asked, Validates, check_baselines
 from flowgauge.app.review_git import Change, Repository
 from flowgauge.app.review_steps import TESTS_DEFAULT, Place, ProgramStep, lint_default, run_step
 from flowgauge.errors import FlowgaugeError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from flowgauge.store.store import Store
 
 Tell = Callable[[Step], None]
+_NAMES_SHOWN = 5
 
 
 class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ def settings_for(data: Path, named: Path | None = None) -> ReviewSettings:
 
 
 def review(
-    store: Store, data: Path, request: ReviewRequest, agents: AgentBaselines, *, folder: Path | None = None, tell: Tell | None = None
+    store: Store, data: Path, request: ReviewRequest, agents: Validates, *, folder: Path | None = None, tell: Tell | None = None
 ) -> Review:
     """`folder`: inside the repository; here by default. `tell` hears each step at its end."""
     repository = Repository(folder or Path.cwd())
@@ -71,11 +72,11 @@ def review(
         for step in programs:
             done(step)
     done(_baseline(store, data, request, agents, repository.folder))
-    return _whole(request, change, size, steps, _notes(repository, change))
+    return _whole(request, change, size, steps, repository)
 
 
-def _whole(request: ReviewRequest, change: Change, size: DiffStats | None, steps: Sequence[Step], notes: tuple[str, ...]) -> Review:
-    decision, reason = decide(steps, size.complexity if size else None)
+def _whole(request: ReviewRequest, change: Change, size: DiffStats | None, steps: Sequence[Step], repository: Repository) -> Review:
+    decision, reason = decide(steps, size.complexity if size else None, repository.part)
     return Review(
         decision=decision,
         reason=reason,
@@ -88,7 +89,7 @@ def _whole(request: ReviewRequest, change: Change, size: DiffStats | None, steps
         diff=size,
         steps=tuple(steps),
         findings=findings_of(steps),
-        notes=notes,
+        notes=tuple(_notes(repository, change, request)),
     )
 
 
@@ -142,7 +143,7 @@ def _not_run(name: ProgramStep, why: str) -> Step:
     return Step(name=name, status="not_measured", reason=why)
 
 
-def _baseline(store: Store, data: Path, request: ReviewRequest, agents: AgentBaselines, folder: Path) -> Step:
+def _baseline(store: Store, data: Path, request: ReviewRequest, agents: Validates, folder: Path) -> Step:
     if request.baselines.nothing:
         if "baseline" in request.settings.without:
             return Step(name="baseline", status="left_out")
@@ -159,8 +160,12 @@ def _without_secrets(step: Step, redact: Redact) -> Step:
     return msgspec.structs.replace(step, reason=redact(step.reason), command=redact(step.command), checks=checks)
 
 
-def _notes(repository: Repository, change: Change) -> tuple[str, ...]:
+def _notes(repository: Repository, change: Change, request: ReviewRequest) -> Iterator[str]:
+    """Of what else was there when the work tree was looked at."""
     if change.head is not None:
-        return ()
-    count = repository.untracked()
-    return (f"Not counted in the size: {plural(count, 'file')} of the work tree that git does not know.",) if count else ()
+        return
+    if request.head is None and (count := repository.untracked()):
+        yield f"Not counted in the size: {plural(count, 'file')} of the work tree that git does not know."
+    if request.head is not None and (there := repository.ignored()):
+        more = f" and {len(there) - _NAMES_SHOWN} more" if len(there) > _NAMES_SHOWN else ""
+        yield f"The commit was reviewed where it is checked out, beside what git ignores: {', '.join(there[:_NAMES_SHOWN])}{more}."

@@ -1,7 +1,8 @@
 """What a change is held against: a gate of a stored benchmark, baselines of agents, an upgrade of versions.
 
 Each is a check with a status and a sentence. What cannot be found or read is not
-measured; an agent's validation that raises has failed.
+measured; an agent's validation that raises has failed. A name that is none is
+wrong use: it raises UsageError.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from flowgauge.app.comparing import compare_stored, gate_stored
 from flowgauge.app.snapshots import Snapshots
 from flowgauge.errors import FlowgaugeError, UsageError
 from flowgauge.model.gate import Policy
+from flowgauge.registry.agents.agent import agent_of, agent_spelled
 from flowgauge.registry.review.decision import Check, StepStatus
+from flowgauge.registry.snapshot import check_version
 from flowgauge.report.compare_sentences import is_open
 from flowgauge.report.words import plural
 
@@ -52,26 +55,29 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agent_named(text: str) -> tuple[str, str]:
-    """PROMPT/FLOW → the two. Raises UsageError."""
-    prompt_id, slash, flow_id = text.partition("/")
-    if not (prompt_id and slash and flow_id):
-        raise UsageError(f"{text!r} names no agent.", remedy="Write PROMPT/FLOW.")
-    return prompt_id, flow_id
+    """PROMPT/FLOW, as lists show it → the two. Raises UsageError."""
+    found = agent_spelled(text)
+    return found.prompt_id, found.flow_id
 
 
-class AgentBaselines(Protocol):
+def upgrade_named(old: str, new: str) -> tuple[str, str]:
+    """Two versions. Raises UsageError."""
+    return check_version(old), check_version(new)
+
+
+class Validates(Protocol):
     """What a review asks of the service of agent baselines."""
 
     def validate_against_baseline(self, prompt_id: str, flow_id: str) -> Validation:
         """A regression is an answer, not an error."""
 
 
-def check_baselines(store: Store, data: Path, asked: Asked, agents: AgentBaselines, folder: Path) -> tuple[Check, ...]:
+def check_baselines(store: Store, data: Path, asked: Asked, agents: Validates, folder: Path) -> tuple[Check, ...]:
     """In the order: gate, agents, upgrade."""
     return tuple(_checks(store, data, asked, agents, folder))
 
 
-def _checks(store: Store, data: Path, asked: Asked, agents: AgentBaselines, folder: Path) -> Iterator[Check]:
+def _checks(store: Store, data: Path, asked: Asked, agents: Validates, folder: Path) -> Iterator[Check]:
     if (gate := asked.gate) is not None:
         yield _told(f"gate of {gate.candidate} against {gate.baseline}", lambda: _gate(store, gate, folder))
     for prompt_id, flow_id in asked.agents:
@@ -110,10 +116,12 @@ def _upgrade(snapshots: Snapshots, old: str, new: str) -> tuple[StepStatus, str]
     return _UPGRADE[found.exit_code], found.reason
 
 
-def _agent(agents: AgentBaselines, prompt_id: str, flow_id: str) -> Check:
-    subject = f"agent {prompt_id}/{flow_id}"
+def _agent(agents: Validates, prompt_id: str, flow_id: str) -> Check:
+    subject = f"agent {agent_of(prompt_id, flow_id)}"
     try:
         found = agents.validate_against_baseline(prompt_id, flow_id)
+    except UsageError:
+        raise  # nobody could be validated by that name; validation itself answers, whatever it finds
     except Exception as error:  # noqa: BLE001 - an exception in validation is a failure, never a pass
         return Check(subject=subject, status="failed", words=f"Its validation failed: {type(error).__name__}: {error}")
     return Check(subject=subject, status=found.status, words=found.reason)

@@ -37,9 +37,25 @@ _LONGEST_REV = 250
 _REV = re.compile(r"[^-^:\s\x00-\x1f\x7f][^:\s\x00-\x1f\x7f]*")
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SAFE = ("--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
-_DIFF = ("diff", "--raw", "--numstat", "-z", "-M", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv", "--no-relative")
+_SUBMODULES = "--ignore-submodules=none"
+"""Whatever .gitmodules and the configuration say."""
+_DIFF = (
+    "diff",
+    "--raw",
+    "--numstat",
+    "-z",
+    "-M",
+    "--no-abbrev",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-relative",
+    _SUBMODULES,
+)
 _OF_A_HOOK = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 _OURS = ".flowgauge"
+_BY_PRODUCT = "__pycache__"
+_SEARCH = "^{/"
 _DEEPER = "The clone is shallow: fetch the whole history (git fetch --unshallow; in GitHub Actions, fetch-depth: 0 for the checkout)."
 
 
@@ -76,7 +92,7 @@ class Repository:
         here = self._commit("HEAD")
         head_sha = here if head is None else self._commit(head)
         dirty = self._dirty() if head_sha == here else False
-        elsewhere = head is not None and (head_sha != here or dirty)
+        elsewhere = head is not None and (head_sha != here or dirty or self.untracked() > 0)
         return Change(
             base_sha=base_sha,
             head_sha=head_sha,
@@ -101,6 +117,18 @@ class Repository:
         done = self._ask("ls-files", "--others", "--exclude-standard", "-z")
         return sum(bool(name) and Path(name).parts[0] != _OURS for name in done.stdout.decode("utf-8", "replace").split("\0"))
 
+    def ignored(self) -> list[str]:
+        """What git is told to ignore, folders as one; without our own, hidden things and what Python makes by itself."""
+        done = self._ask("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        paths = [Path(name) for name in done.stdout.decode("utf-8", "replace").split("\0") if name]
+        return [str(each) for each in paths if each.name != _BY_PRODUCT and not any(part.startswith(".") for part in each.parts)]
+
+    @property
+    def part(self) -> str:
+        """The folder that we are in, seen from the top; empty at the top."""
+        found = self.folder.resolve().relative_to(self.top.resolve())
+        return "" if found == Path() else str(found)
+
     def has_files(self, folder: Path, pattern: str) -> bool:
         """Does git know files of that pattern below the folder?"""
         return bool(self._ask("ls-files", "-z", "--", pattern, at=folder).stdout)
@@ -113,12 +141,12 @@ class Repository:
         try:
             with locked(home / _LOCK):
                 self._add_tree(home / _TREE, sha)
-                yield home / _TREE / self.folder.resolve().relative_to(self.top.resolve()), home / _TREE
+                yield home / _TREE / self.part, home / _TREE
         finally:
             self._remove_tree(home)
 
     def _commit(self, name: str) -> str:
-        if len(name) > _LONGEST_REV or not _REV.fullmatch(name) or ".." in name:
+        if len(name) > _LONGEST_REV or not _REV.fullmatch(name) or ".." in name or _SEARCH in name:
             raise UsageError(f"{name[:_LONGEST_REV]!r} is no revision.", remedy="Give a branch, a tag or a commit.")
         for spelled in (name, f"origin/{name}"):
             found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spelled}^{{commit}}")
@@ -140,7 +168,7 @@ class Repository:
         return self._ask("rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
 
     def _dirty(self) -> bool:
-        return bool(self._ask("status", "--porcelain", "--untracked-files=no", "-z").stdout)
+        return bool(self._ask("status", "--porcelain", "--untracked-files=no", _SUBMODULES, "-z").stdout)
 
     def _ask(self, *arguments: str, at: Path | None = None) -> Ended:
         """Raises NotMeasured where git cannot be started or does not end."""

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 FIELDS = 5
 MOST_COUNTED = 1000
 LONGEST_S = 366 * 86_400
+HOW_TO_TIME = "Give every_s, such as 3600, or cron, such as '0 3 * * *'; not both."
 _HOW = "Give five fields in UTC: minute hour day month weekday, such as '0 3 * * *' for every night at three or '*/15 * * * 1-5'."
 
 
-def check_timing(cron: str, every_s: int) -> None:
-    """Exactly one of the two, and one that comes. Raises UsageError."""
+def check_timing(cron: str, every_s: int, how: str = HOW_TO_TIME) -> None:
+    """Exactly one of the two, and one that comes. Raises UsageError; `how` is said to whoever gives none, or both."""
     if bool(cron) == bool(every_s):
-        raise UsageError("A schedule needs either an interval or a cron expression.", remedy="Give --every 1h, or --cron '0 3 * * *'.")
+        raise UsageError("A schedule needs either an interval or a cron expression.", remedy=how)
     if every_s and not 1 <= every_s <= LONGEST_S:
         raise UsageError(f"An interval of {every_s} s is none.", remedy="Take one second to a year.")
     if cron:

@@ -14,7 +14,7 @@ import msgspec
 from flowgauge.app.operations.operation import about
 from flowgauge.app.policies import policy_of
 from flowgauge.app.schedule_hook import check_hook, shown_hook
-from flowgauge.app.schedule_moments import check_timing, first_moment
+from flowgauge.app.schedule_moments import HOW_TO_TIME, check_timing, first_moment
 from flowgauge.app.sides import find_side
 from flowgauge.errors import BadParameter, NotFound, UsageError
 from flowgauge.model.ids import SCHEDULE, new_sid
@@ -48,11 +48,11 @@ class Put(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def put_schedule(store: Store, draft: Draft, *, now_ms: int, only_new: bool = False) -> Put:
+def put_schedule(store: Store, draft: Draft, *, now_ms: int, only_new: bool = False, how_to_time: str = HOW_TO_TIME) -> Put:
     """Define a schedule, or change the one of that name. Raises UsageError with the field; Conflict where it is there and `only_new`."""
     before = None if only_new else _there(store, draft.name)
     wanted = _laid_over(before, draft, now_ms)
-    _check(store, wanted, draft)
+    _check(store, wanted, draft, how_to_time)
     if before is None or not before.enabled or any(getattr(before, name) != getattr(wanted, name) for name in _TIMING):
         wanted = msgspec.structs.replace(wanted, next_at=first_moment(wanted, now_ms))
     with about("name"):
@@ -85,12 +85,12 @@ def _laid_over(before: Schedule | None, draft: Draft, now_ms: int) -> Schedule:
     return Schedule(sid=new_sid(SCHEDULE, now_ms=now_ms), created_at=now_ms, **given)
 
 
-def _check(store: Store, wanted: Schedule, draft: Draft) -> None:
+def _check(store: Store, wanted: Schedule, draft: Draft, how_to_time: str) -> None:
     """What is given. What was stored before may be out of date (its workflow deleted) and can be changed all the same."""
     from flowgauge.app.schedule_requests import check_request
 
     with about("cron" if wanted.cron else "every_s"):
-        check_timing(wanted.cron, wanted.every_s)
+        check_timing(wanted.cron, wanted.every_s, how_to_time)
     if wanted.late_s < 0:
         raise BadParameter("late_s", "A moment cannot be late by less than nothing.", remedy="Give seconds, or 0 for however late.")
     with about("webhook"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flowgauge.model.metric import Direction
     from flowgauge.store.store import Store
 
+_OF_AGENTS = "agent:"
 DEFAULT_METRICS = ("success_rate", "duration_ms", "cost_usd")
 
 
@@ -77,7 +78,7 @@ def _kind(metric: str, found: Sequence[Benchmark]) -> tuple[Direction, str]:
 
 def _point(benchmark: Benchmark, metric: str, numbers: dict[str, int]) -> TrendPoint:
     version = numbers.get(benchmark.workflow_version_sid)
-    label = f"v{version}" if version else benchmark.commit[:7] or label_of(benchmark)
+    label = f"v{version}" if version else _snapshot_label(benchmark) or benchmark.commit[:7] or label_of(benchmark)
     return TrendPoint(
         benchmark_sid=benchmark.sid,
         label=label,
@@ -87,6 +88,12 @@ def _point(benchmark: Benchmark, metric: str, numbers: dict[str, int]) -> TrendP
         commit=benchmark.commit,
         version=version,
     )
+
+
+def _snapshot_label(benchmark: Benchmark) -> str:
+    """Of a snapshot its version: v2.1.0, or v3 of an agent, whose versions are numbers. Empty for all else."""
+    version = benchmark.tags.get("version", "") if benchmark.kind == "snapshot" else ""
+    return f"v{version}" if benchmark.subject.startswith(_OF_AGENTS) and version else version
 
 
 def _interval(benchmark: Benchmark, metric: str) -> Interval | None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.errors import UsageError
 
 if TYPE_CHECKING:
-    from flowgauge.app.agents import AgentBaselines
+    from flowgauge.app.agents import AgentBaselines, AgentVersion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -47,7 +48,7 @@ def opened_agents(db: str | None) -> Iterator[AgentBaselines]:
 
 @click.group("agent")
 def command() -> None:
-    """Baselines of agents: capture, validate, compare, trend, list, show."""
+    """Baselines of agents: capture, validate, compare, trend, list, show, remove."""
 
 
 @command.command("capture")
@@ -63,8 +64,9 @@ def capture(
 ) -> None:
     """Keep how the agent PROMPT FLOW does now, as the next version of its baseline.
 
-    FLOW is a stored workflow, by name or sid: then all is computed from its last plays and its benchmarks. Any other agent's figures are
-    handed in with --sections. A recipe_change within 60 seconds of the agent's creation is left out.
+    FLOW is a stored workflow, by name or sid: then all is computed from the last plays and the benchmarks of its version in use. Any other
+    agent's figures are handed in with --sections; without them nothing is captured. A recipe_change within 60 seconds of the agent's
+    creation is left out.
     """
     with opened_agents(db) as agents:
         made = agents.capture_snapshot(
@@ -73,9 +75,9 @@ def capture(
     if as_json:
         print_json(made)
     elif made is None:
-        click.echo(f"{prompt_id}/{flow_id}: left out, because the agent was created less than 60 seconds ago")
+        click.echo(f"{_named(prompt_id, flow_id)}: left out, because the agent was created less than 60 seconds ago")
     else:
-        click.echo(f"{prompt_id}/{flow_id}: v{made.version}, {made.trigger}, {made.source.plays} plays")
+        click.echo(f"{_named(prompt_id, flow_id)}: v{made.version}, {made.trigger}, {made.source.plays} plays")
 
 
 @command.command("validate")
@@ -106,7 +108,7 @@ def validate(prompt_id: str, flow_id: str, sections_file: Path | None, last: int
     from flowgauge.report.agents import health_line
     from flowgauge.report.play import show
 
-    show(health_line(f"{prompt_id}/{flow_id}", found.status, found.reason))
+    show(health_line(_named(prompt_id, flow_id), found.status, found.reason))
     return found.exit_code
 
 
@@ -145,7 +147,7 @@ def trend(prompt_id: str, flow_id: str, as_json: bool, db: str | None) -> None:
         return
     parts = (("trend", found.trend), ("reward", found.reward_trend), ("duration", found.duration_trend))
     told = ", ".join(f"{name} {word.replace('_', ' ')}" for name, word in parts)
-    click.echo(f"{prompt_id}/{flow_id}: {told} ({found.snapshot_count} snapshots)")
+    click.echo(f"{_named(prompt_id, flow_id)}: {told} ({found.snapshot_count} snapshots)")
 
 
 @command.command("list")
@@ -154,7 +156,10 @@ def trend(prompt_id: str, flow_id: str, as_json: bool, db: str | None) -> None:
 @json_option
 @db_option
 def list_all(prompt_id: str, flow_id: str, as_json: bool, db: str | None) -> None:
-    """List the snapshots of an agent, or of all agents, by version."""
+    """List the snapshots of an agent, or of all agents, by version.
+
+    One that cannot be read is listed as damaged; why, stands on stderr.
+    """
     with opened_agents(db) as agents:
         found = agents.list_versions(prompt_id, flow_id)
     if as_json:
@@ -163,11 +168,11 @@ def list_all(prompt_id: str, flow_id: str, as_json: bool, db: str | None) -> Non
     from flowgauge.report.agents import version_table
     from flowgauge.report.play import show
 
-    rows = [
-        (f"{each.prompt_id}/{each.flow_id}", each.version, each.trigger, each.timestamp, each.plays, each.regressed, each.baseline)
-        for each in found
-    ]
+    rows = [(_named(each.prompt_id, each.flow_id), each.version, each.trigger, each.timestamp, each.plays, _state(each)) for each in found]
     show(version_table(rows))
+    for each in found:
+        if each.error:
+            click.echo(f"{_named(each.prompt_id, each.flow_id)} v{each.version}: {each.error}", err=True)
 
 
 @command.command("show")
@@ -187,10 +192,49 @@ def show_one(prompt_id: str, flow_id: str, version: int | None, as_json: bool, d
     from flowgauge.report.registry import metric_table
 
     state = f", regressed against v{found.baseline_version}" if found.regressed else ""
-    click.echo(f"{prompt_id}/{flow_id} v{found.version}, {found.trigger}, {found.timestamp}, {found.source.plays} plays{state}")
+    click.echo(f"{_named(prompt_id, flow_id)} v{found.version}, {found.trigger}, {found.timestamp}, {found.source.plays} plays{state}")
     show(metric_table(figures(found.facts)))
     for words in found.regressions:
         click.echo(words)
+
+
+@command.command("remove")
+@agent_arguments
+@click.argument("version", type=click.IntRange(1), required=False, metavar="[VERSION]")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@db_option
+def remove(prompt_id: str, flow_id: str, version: int | None, yes: bool, db: str | None) -> None:
+    """Remove an agent with all its snapshots, or one VERSION, from the store and from the files here.
+
+    Plays and benchmarks of its workflow stay.
+    """
+    what = f"v{version} of the agent" if version else "all snapshots of the agent"
+    if not yes and not _agreed(f"Remove {what} {_named(prompt_id, flow_id)}?"):
+        raise UsageError("Nobody agreed, so nothing is removed.", remedy="Agree, or give --yes.")
+    with opened_agents(db) as agents:
+        gone = agents.remove_snapshots(prompt_id, flow_id, version or 0)
+    click.echo(f"{_named(prompt_id, flow_id)}: {', '.join(f'v{number}' for number in gone)} removed")
+
+
+def _agreed(question: str) -> bool:
+    """Where nobody is there to answer, nobody agreed."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            return False
+        raise
+
+
+def _named(prompt_id: str, flow_id: str) -> str:
+    """As `flowgauge review --agent` takes it."""
+    from flowgauge.registry.agents.agent import Agent
+
+    return str(Agent(prompt_id, flow_id))
+
+
+def _state(row: AgentVersion) -> str:
+    return "damaged" if row.error else "regressed" if row.regressed else "baseline" if row.baseline else ""
 
 
 def _sections(file: Path | None) -> dict[str, Any] | None:

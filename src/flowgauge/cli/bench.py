@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, report_options
+from flowgauge.cli.options import Finite, db_option, json_option, report_options
 from flowgauge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--limit", type=click.IntRange(1), help="The first N cases only.")
 @click.option("--tag", "tags", multiple=True, metavar="K=V", help="Kept with the bench and its benchmarks.")
 @click.option("--seed", type=int, help="Of the order of trials.")
-@click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Stop starting trials when it would be spent.")
+@click.option("--budget", type=Finite(0, min_open=True), metavar="USD", help="Stop starting trials when it would be spent.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, its expected cost and duration; make no call.")
 @click.option("--bench-id", default="", help="Call a new bench this, or continue the one of this id.")
 @click.option("--new", is_flag=True, help="Begin another bench, whatever was left unfinished.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 from flowgauge.cli.verdicts import policy_from, policy_options
 
 
@@ -14,7 +14,7 @@ from flowgauge.cli.verdicts import policy_from, policy_options
 @click.argument("benchmark", default="latest")
 @policy_options
 @click.option("--runs", multiple=True, type=click.IntRange(2), help="Runs of each case on either side; repeat. Default: 5, 10, 30.")
-@click.option("--effect", "effects", multiple=True, type=float, help="Harm to be found: 0.2 is 20 %; repeat. Default: 0.1, 0.2, 0.5.")
+@click.option("--effect", "effects", multiple=True, type=Finite(), help="Harm to be found: 0.2 is 20 %; repeat. Default: 0.1, 0.2, 0.5.")
 @click.option("--pairs", default=500, show_default=True, type=click.IntRange(10, 100_000), help="Pairs of sides drawn for each figure.")
 @click.option("--seed", default=0, show_default=True, help="Of the drawing.")
 @json_option

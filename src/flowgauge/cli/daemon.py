@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 from flowgauge.errors import Conflict
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("daemon")
 @click.option("--every", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Ticks from one look to the next.")
-@click.option(
-    "--tick", "tick_s", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True, metavar="SECONDS", help="One tick."
-)
+@click.option("--tick", "tick_s", type=Finite(0, min_open=True), default=30.0, show_default=True, metavar="SECONDS", help="One tick.")
 @click.option("--last", type=click.IntRange(1, 1000), default=50, show_default=True, metavar="N", help="Plays counted, at the most.")
 @click.option(
     "--min-plays",
@@ -100,12 +98,13 @@ async def _opened(db: str | None, settings: DaemonSettings, tell: Callable[[Foun
 
 
 def _tell(found: Found) -> None:
+    from flowgauge.registry.agents.agent import Agent
     from flowgauge.report.agents import health_line
     from flowgauge.report.play import show
 
     said = found.validation
     kept = f" Kept as v{found.evidence_version}." if found.evidence_version else ""
-    show(health_line(f"{said.prompt_id}/{said.flow_id}", said.status, f"{said.reason}{kept}"))
+    show(health_line(str(Agent(said.prompt_id, said.flow_id)), said.status, f"{said.reason}{kept}"))
 
 
 def _tell_json(found: Found) -> None:

@@ -16,8 +16,8 @@ from flowgauge.errors import BadFile
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Seconds(click.FloatRange):
-    """A number in a range; one that cannot be counted to (nan, inf) is refused."""
+class Finite(click.FloatRange):
+    """A number in a range. click lets nan and inf pass every range: here they are refused."""
 
     name = "float range"
 
@@ -25,7 +25,7 @@ class Seconds(click.FloatRange):
         """As click does it, and finite."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value} is no length of time.", param, ctx)
+            self.fail(f"{value} is no finite number.", param, ctx)
         return number
 
 

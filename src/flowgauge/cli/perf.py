@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import Seconds, db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 
 if TYPE_CHECKING:
     from flowgauge.app.perf import PerfOutcome, PerfRequest
@@ -38,7 +38,7 @@ EVERY_S = 0.1
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the files go.",
 )
-@click.option("--timeout", default=180.0, show_default=True, type=Seconds(0, min_open=True), metavar="S", help="One episode at the most.")
+@click.option("--timeout", default=180.0, show_default=True, type=Finite(0, min_open=True), metavar="S", help="One episode at the most.")
 @click.option("--repeats", default=2, show_default=True, type=click.IntRange(0), help="Seeds of every row to run once more at the end.")
 @click.option("--threshold", "thresholds", multiple=True, metavar="LINE", help="Such as 'max_wall_clock_s<=15'; instead of the default.")
 @click.option("--thresholds", "threshold_file", type=FILE, help="A file of such lines, instead of all defaults.")

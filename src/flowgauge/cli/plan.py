@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 from flowgauge.cli.verdicts import policy_from, policy_options
 from flowgauge.errors import UsageError
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @click.command("plan")
 @click.argument("benchmark", required=False, default="")
 @policy_options
-@click.option("--effect", "effects", multiple=True, type=float, help="Harm to be seen: 0.2 is 20 %; repeat. Default: 0.1, 0.2, 0.5.")
-@click.option("--power", default=0.8, show_default=True, type=click.FloatRange(0.01, 0.999), help="How likely it is to be seen.")
-@click.option("--variation", type=click.FloatRange(0, min_open=True), help="Without BENCHMARK: spread of a run by its mean, such as 0.3.")
-@click.option("--rate", type=click.FloatRange(0, 1), help="Without BENCHMARK: a pass rate, such as 0.9.")
+@click.option("--effect", "effects", multiple=True, type=Finite(), help="Harm to be seen: 0.2 is 20 %; repeat. Default: 0.1, 0.2, 0.5.")
+@click.option("--power", default=0.8, show_default=True, type=Finite(0.01, 0.999), help="How likely it is to be seen.")
+@click.option("--variation", type=Finite(0, min_open=True), help="Without BENCHMARK: spread of a run by its mean, such as 0.3.")
+@click.option("--rate", type=Finite(0, 1), help="Without BENCHMARK: a pass rate, such as 0.9.")
 @json_option
 @db_option
 def command(benchmark: str, **options: Any) -> None:

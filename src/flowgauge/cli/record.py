@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import Seconds, db_option, json_option, print_json, read_inputs_file
+from flowgauge.cli.options import Finite, db_option, json_option, print_json, read_inputs_file
 
 if TYPE_CHECKING:
     from flowgauge.perf.replay.recording import Recorded
@@ -24,7 +24,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE", help="An input of a workflow or function; repeat for more.")
 @click.option("--input-file", type=_FILE, help="YAML or JSON with input values.")
 @click.option("--config", "-c", "config", multiple=True, metavar="KEY=VALUE", help="Laid over a workflow's config.")
-@click.option("--timeout", "timeout_s", default=180.0, show_default=True, type=Seconds(0, min_open=True), help="Seconds a run.")
+@click.option("--timeout", "timeout_s", default=180.0, show_default=True, type=Finite(0, min_open=True), help="Seconds a run.")
 @click.option("--live-twice", is_flag=True, help="Call out in the second run, too: what is called must answer alike.")
 @click.option("--sign", "key_file", type=_FILE, help="Sign with this Ed25519 key (PEM or OpenSSH). Needs the extra sign.")
 @json_option

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from flowgauge.cli.ending import ending_tidily
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 
 if TYPE_CHECKING:
     from flowgauge.app.registry import Registry
@@ -24,7 +24,7 @@ NOT_MEASURED = 3
 def settings_option(command: Command) -> Command:
     """--settings and --time-limit, for what runs adapters."""
     words = "Settings of adapters. Default: registry.yaml in the data folder, if it is there."
-    limit = click.option("--time-limit", "time_limit_s", type=click.FloatRange(0, min_open=True), help="Seconds for each adapter.")
+    limit = click.option("--time-limit", "time_limit_s", type=Finite(0, 86_400, min_open=True), help="Seconds for each adapter.")
     file = click.option("--settings", "settings_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=words)
     return file(limit(command))
 
@@ -87,7 +87,7 @@ def run(names: tuple[str, ...], tier: Any, settings_file: Path | None, time_limi
 @click.option("--name", required=True, help="What the adapter is called here.")
 @click.option("--commit", default="", help="The whole commit id. Default: the newest of the repository's main branch, pinned.")
 @click.option("--gpu", "requires_gpu", is_flag=True, help="It needs a GPU; without one it is skipped.")
-@click.option("--min-vram-gb", type=click.FloatRange(0), default=0.0, help="GPU memory that it needs, in GB.")
+@click.option("--min-vram-gb", type=Finite(0), default=0.0, help="GPU memory that it needs, in GB.")
 @click.option("--env", multiple=True, metavar="NAME", help="A variable that it may see when it runs; repeat for more.")
 @click.option("--yes", is_flag=True, help="Agree to what will run, without a prompt.")
 @json_option
@@ -124,7 +124,17 @@ def _agreed(plan: Plan, *, yes: bool) -> bool:
     if plan.env:
         lines.append(f"It will see these variables: {', '.join(plan.env)}.")
     click.echo("\n".join(lines), err=True)
-    return yes or click.confirm("Install it?", err=True)
+    return yes or _confirmed()
+
+
+def _confirmed() -> bool:
+    """Where nobody is there to answer, nobody agreed."""
+    try:
+        return click.confirm("Install it?", err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            return False
+        raise
 
 
 def tell_outcome(outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flowgauge.cli.ending import ending_tidily
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 from flowgauge.cli.verdicts import FILE, tell_github
 from flowgauge.errors import UsageError
 
@@ -35,7 +35,7 @@ _OPTIONS = (
     click.option(
         "--time-limit",
         "time_limit_s",
-        type=click.FloatRange(0, 86_400, min_open=True),
+        type=Finite(0, 86_400, min_open=True),
         help="Seconds for lint, and for tests. Default: 1800.",
     ),
     click.option("--settings", "settings_file", type=FILE, help="Default: review.yaml in the data folder, if it is there."),
@@ -93,13 +93,14 @@ def _settings(data: Path, options: dict[str, Any]) -> ReviewSettings:
 
 def _asked(options: dict[str, Any]) -> Asked:
     from flowgauge.app.policies import policy_of
-    from flowgauge.app.review_baselines import Asked, Gated, agent_named
+    from flowgauge.app.review_baselines import Asked, Gated, agent_named, upgrade_named
 
     baseline, candidate, policy_file = (options[name] for name in ("baseline", "candidate", "policy_file"))
     if baseline is None and (candidate or policy_file):
         raise UsageError("--gate and --policy need a --baseline.", remedy="Name what the benchmark is held against.")
     gate = Gated(candidate=candidate or "latest", baseline=baseline, policy=policy_of(policy_file)) if baseline is not None else None
-    return Asked(gate=gate, agents=tuple(map(agent_named, options["agents"])), upgrade=options["upgrade"] or None)
+    upgrade = upgrade_named(*options["upgrade"]) if options["upgrade"] else None
+    return Asked(gate=gate, agents=tuple(map(agent_named, options["agents"])), upgrade=upgrade)
 
 
 def _tell(step: Step) -> None:

@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "snapshot": ("snapshot", "Snapshots of a version's metrics: capture, list, show, compare."),
     "upgrade-check": ("upgrade_check", "Tell whether version NEW may take the place of OLD, by their snapshots."),
     "review": ("review", "Review a change: its size, lint, tests and baselines; approve, reject, or flag it for a steward."),
-    "agent": ("agent", "Baselines of agents: capture, validate, compare, trend, list, show."),
+    "agent": ("agent", "Baselines of agents: capture, validate, compare, trend, list, show, remove."),
     "daemon": ("daemon", "Validate every known agent again and again, and keep evidence of regressions."),
     "workflow": ("workflow", "Stored workflows and their versions."),
     "template": ("template", "Workflows that come with Flowgauge: list, show, add."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, limit_option, now_ms, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, limit_option, now_ms, print_json
 from flowgauge.cli.spans import Span
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def command() -> None:
 @click.option("--configs", type=FILE, help="The bench file: configurations, cases, checks. Its content is kept, not its path.")
 @click.option("--runs", type=click.IntRange(1), help="Runs of each cell, instead of the file's.")
 @click.option("--max-concurrency", "-j", type=click.IntRange(1, 1000), help="Trials at once, instead of the file's.")
-@click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Of each moment; what is over it is not measured.")
+@click.option("--budget", type=Finite(0, min_open=True), metavar="USD", help="Of each moment; what is over it is not measured.")
 @click.option("--baseline", default="", metavar="NAME", help="What each result is gated against. It is never moved.")
 @click.option("--policy", "policy_file", type=FILE, help="The gate file. Its content is kept, not its path.")
 @click.option("--webhook", default="", metavar="URL", help="Told of regressions, and of what could not be measured; or env:NAME.")
@@ -48,7 +48,8 @@ def add(name: str, replace: bool, as_json: bool, db: str | None, **options: Any)
     from flowgauge.app.workspace import opened_store
 
     with opened_store(db) as store:
-        put = put_schedule(store, _draft(name, options), now_ms=now_ms(), only_new=not replace)
+        how = "Give --every 1h, or --cron '0 3 * * *'."
+        put = put_schedule(store, _draft(name, options), now_ms=now_ms(), only_new=not replace, how_to_time=how)
     _tell(put, as_json=as_json)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flowgauge.cli.options import db_option
+from flowgauge.cli.options import Finite, db_option
 from flowgauge.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -22,8 +22,17 @@ if TYPE_CHECKING:
 @click.option("--max-running", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Plays at once; others wait.")
 @click.option("--daemon", is_flag=True, help="Watch over agents, too, as `flowgauge daemon` does.")
 @click.option("--daemon-every", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Ticks from one look to the next.")
+@click.option("--daemon-tick", default=30.0, show_default=True, type=Finite(0, min_open=True), metavar="SECONDS", help="One tick of it.")
 @click.option(
-    "--daemon-tick", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="One tick of it."
+    "--daemon-last", default=50, show_default=True, type=click.IntRange(1, 1000), metavar="N", help="Plays that it counts, at the most."
+)
+@click.option(
+    "--daemon-min-plays",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="With fewer since the baseline, it does not judge actions.",
 )
 @db_option
 def command(
@@ -34,6 +43,8 @@ def command(
     daemon: bool,
     daemon_every: int,
     daemon_tick: float,
+    daemon_last: int,
+    daemon_min_plays: int,
     db: str | None,
 ) -> None:
     """Serve all operations over HTTP: JSON-RPC at /rpc, events at /events.
@@ -48,7 +59,9 @@ def command(
     except ImportError as error:
         raise MissingExtra("flowgauge serve", "server") from error
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    watching = DaemonSettings(every=daemon_every, tick_s=daemon_tick) if daemon else None
+    watching = None
+    if daemon:
+        watching = DaemonSettings(every=daemon_every, tick_s=daemon_tick, last=daemon_last, min_plays=daemon_min_plays)
     settings = Settings(db=db, host=host, port=port, allowed_hosts=allowed_hosts, max_running=max_running, daemon=watching)
     asyncio.run(serve(settings, _tell))
 

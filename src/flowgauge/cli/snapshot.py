@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from flowgauge.cli.ending import ending_tidily
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 from flowgauge.cli.registry import NOT_MEASURED, opened_registry, settings_option, tell_outcome
 from flowgauge.cli.verdicts import out_options, show_verdicts
 
@@ -47,12 +47,14 @@ def capture(
 @json_option
 @db_option
 def list_all(as_json: bool, db: str | None) -> None:
-    """List snapshots, oldest first."""
+    """List snapshots, oldest first. A file that cannot be read is warned of."""
     with opened_registry(db) as registry:
-        found = registry.snapshots.list()
+        found, damaged = registry.snapshots.list(), registry.snapshots.damaged()
     if as_json:
-        print_json({"snapshots": found})
+        print_json({"snapshots": found, "damaged": damaged})
         return
+    for why in damaged.values():
+        click.echo(f"warning: {why}", err=True)
     from flowgauge.report.play import show
     from flowgauge.report.registry import snapshot_table
 
@@ -88,7 +90,7 @@ def show_one(version: str, as_json: bool, db: str | None) -> None:
 @click.argument("old")
 @click.argument("new")
 @click.option("--tier", type=click.Choice(["fast", "heavy", "dynamic"]), default="fast", show_default=True, help="Which metrics.")
-@click.option("--tolerance", type=click.FloatRange(0, 1, max_open=True), default=0.05, show_default=True, help="Harm that is let pass.")
+@click.option("--tolerance", type=Finite(0, 1, max_open=True), default=0.05, show_default=True, help="Harm that is let pass.")
 @out_options
 @json_option
 @db_option

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flowgauge.cli.options import db_option, json_option, print_json
+from flowgauge.cli.options import Finite, db_option, json_option, print_json
 
 
 @click.group("store")
@@ -45,23 +45,25 @@ def backup(path: Path, db: str | None) -> None:
 
 @command.command("prune")
 @click.option("--keep", type=click.IntRange(0), help="Keep the newest N plays and the newest N benches.")
-@click.option("--days", type=click.FloatRange(0), help="Keep what is younger than D days.")
+@click.option("--days", type=Finite(0), help="Keep what is younger than D days.")
+@click.option("--snapshots", is_flag=True, help="Delete old snapshots of versions and agents, too; else all of them stay.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
 @json_option
 @db_option
-def prune(keep: int | None, days: float | None, dry_run: bool, as_json: bool, db: str | None) -> None:
-    """Delete old plays and whole benches that are finished. What is running always stays."""
+def prune(keep: int | None, days: float | None, snapshots: bool, dry_run: bool, as_json: bool, db: str | None) -> None:
+    """Delete old plays, whole benches that are finished, and benchmarks that no bench made. What is running always stays."""
     from flowgauge.app.workspace import opened_store
 
     if (keep is None) == (days is None):
         raise click.UsageError("Give one of --keep N and --days D.")
     with opened_store(db) as store:
-        gone = store.prune(keep_newest=keep, younger_than_days=days, dry_run=dry_run)
+        gone = store.prune(keep_newest=keep, younger_than_days=days, snapshots=snapshots, dry_run=dry_run)
     if as_json:
         print_json(gone)
     else:
-        what = f"{gone.plays} plays with {gone.node_runs} node runs and {gone.benches} benches with {gone.trials} trials"
-        click.echo(f"{what} {'would be' if dry_run else 'are'} deleted.")
+        plays = f"{gone.plays} plays with {gone.node_runs} node runs, {gone.benches} benches with {gone.trials} trials"
+        rest = f"{gone.benchmarks} benchmarks, {gone.snapshots} snapshots, {gone.answers} cached answers and {gone.events} events"
+        click.echo(f"{plays}, {rest} {'would be' if dry_run else 'are'} deleted.")
 
 
 @command.command("vacuum")

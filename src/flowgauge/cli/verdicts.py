@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from flowgauge.cli.options import Finite
 from flowgauge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _POLICY = (
     click.option("--policy", "policy_file", type=FILE, help="A gate file: rules, tolerances, limits."),
     click.option("--rule", type=click.Choice(["detect", "prove", "threshold"]), help="detect (default): is there evidence of harm?"),
-    click.option("--tolerance", type=click.FloatRange(0, 1, max_open=True), help="Harm that is let pass: 0.05 (default) is 5 %."),
+    click.option("--tolerance", type=Finite(0, 1, max_open=True), help="Harm that is let pass: 0.05 (default) is 5 %."),
     click.option("--metric", "only", multiple=True, help="Judge only this metric; repeat for more."),
     click.option("--strict", is_flag=True, default=None, help="Refuse what is not comparable (exit code 3)."),
     click.option("--count-all-failures", is_flag=True, default=None, help="Count infrastructure failures in pass rates too."),

@@ -19,7 +19,7 @@ from flowgauge.compare.constants import Constants, constants, is_score, luck, ru
 from flowgauge.compare.effects import Effect, Reading, effect_of
 from flowgauge.compare.matching import Matched, match
 from flowgauge.compare.needed import Needed, runs_needed
-from flowgauge.compare.threshold import beyond, threshold_verdict
+from flowgauge.compare.threshold import BARE, beyond, threshold_verdict
 from flowgauge.errors import UsageError
 from flowgauge.model.benchmark import Interval
 from flowgauge.model.figure import Direction
@@ -185,7 +185,7 @@ def _by_threshold(start: MetricVerdict, ours: Samples, theirs: Samples) -> Metri
         candidate=msgspec.structs.replace(start.candidate, n=ours.n, cases=len(ours.by_case)),
         baseline=msgspec.structs.replace(start.baseline, n=theirs.n, cases=len(theirs.by_case)),
         ratio=new / old if old > 0 else None,
-        method="bare threshold",
+        method=BARE,
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from flowgauge.compare import words
 from flowgauge.compare.asked import Asked, asked_of
 from flowgauge.compare.comparability import touches
@@ -26,14 +28,26 @@ _STATUS: dict[GateRule, dict[Verdict, GateStatus]] = {
 }
 
 
-def metric_lines(comparison: Comparison, policy: Policy) -> Iterator[GateLine]:
+class Saying(msgspec.Struct, frozen=True, kw_only=True):
+    """What the sides are called, and what to do: who judges without a policy has other words than a gate."""
+
+    baseline: str = "the baseline"
+    candidate: str = "the candidate"
+    if_regressed: str = "mend it, or set another baseline if it is meant"
+    if_vanished: str = "measure it, or set its rule to ignore"
+
+
+_OF_A_GATE = Saying()
+
+
+def metric_lines(comparison: Comparison, policy: Policy, saying: Saying = _OF_A_GATE) -> Iterator[GateLine]:
     """In the order of the verdicts; then what is asked for and neither side has. What is new is judged only where it is asked for."""
     known = {verdict.metric for verdict in comparison.metrics}
     named = dict.fromkeys((*policy.only, *policy.metrics))
     for verdict in comparison.metrics:
         asked = asked_of(policy, verdict.metric)
         if asked.rule != "ignore" and (verdict.baseline.value is not None or verdict.metric in named):
-            yield _line(verdict, asked, asked.rule, comparison)
+            yield _line(verdict, asked, asked.rule, comparison, saying)
     for name in named:
         asked = asked_of(policy, name)
         if name not in known and name != SUCCESS_RATE and asked.rule != "ignore":
@@ -46,41 +60,42 @@ def metric_lines(comparison: Comparison, policy: Policy) -> Iterator[GateLine]:
             )
 
 
-def _line(verdict: MetricVerdict, asked: Asked, rule: GateRule, comparison: Comparison) -> GateLine:
+def _line(verdict: MetricVerdict, asked: Asked, rule: GateRule, comparison: Comparison, saying: Saying) -> GateLine:
     fewest = min(verdict.candidate.n, verdict.baseline.n)
     short = fewest < asked.min_samples and verdict.verdict != "vanished"
     found: Verdict = "inconclusive" if short else verdict.verdict
-    told = _TOLD[found](verdict, comparison)
+    told = _TOLD[found](verdict, comparison, saying)
     if short and (verdict.method or not verdict.reason):
         had = f"a side has {words.several(fewest, 'sample')} of the {asked.min_samples} asked for"
         told = f"{_figures(verdict, 'is inconclusive')}; {had}: run more."
     return GateLine(subject=verdict.metric, status=_STATUS[rule][found], rule=rule, verdict=found, words=told)
 
 
-def _regressed(verdict: MetricVerdict, comparison: Comparison) -> str:
+def _regressed(verdict: MetricVerdict, comparison: Comparison, saying: Saying) -> str:
     told = f"{_figures(verdict, 'regressed')}, beyond the tolerance of {words.share(verdict.tolerance)}"
     because = "".join(f"; {reason}" for reason in _reasons(verdict, comparison))
-    return f"{told}{because}; mend it, or set another baseline if it is meant."
+    return f"{told}{because}; {saying.if_regressed}."
 
 
-def _unchanged(verdict: MetricVerdict, comparison: Comparison) -> str:
+def _unchanged(verdict: MetricVerdict, comparison: Comparison, _: Saying) -> str:
     return f"{_figures(verdict, 'is unchanged')}, within the tolerance of {words.share(verdict.tolerance)}{_caution(verdict, comparison)}."
 
 
-def _improved(verdict: MetricVerdict, comparison: Comparison) -> str:
+def _improved(verdict: MetricVerdict, comparison: Comparison, _: Saying) -> str:
     return f"{_figures(verdict, 'improved')}{_caution(verdict, comparison)}."
 
 
-def _inconclusive(verdict: MetricVerdict, comparison: Comparison) -> str:
+def _inconclusive(verdict: MetricVerdict, comparison: Comparison, _: Saying) -> str:
     told = f"{_figures(verdict, 'is inconclusive')}{f': {verdict.reason}' if verdict.reason else ''}{_caution(verdict, comparison)}"
     if verdict.runs_needed is not None:
         return f"{told}; about {words.several(verdict.runs_needed, 'run')} a side would decide it."
     return f"{told}." if verdict.reason else f"{told}; more runs may decide it, how many cannot be told."
 
 
-def _vanished(verdict: MetricVerdict, _: Comparison) -> str:
-    before = f"{words.figure(verdict.baseline.value, verdict.unit)} in {words.several(verdict.baseline.n, 'sample')}"
-    return f"{verdict.metric} vanished: the baseline has {before}, the candidate none; measure it, or set its rule to ignore."
+def _vanished(verdict: MetricVerdict, _: Comparison, saying: Saying) -> str:
+    samples = f" in {words.several(verdict.baseline.n, 'sample')}" if verdict.baseline.n else ""
+    before = f"{words.figure(verdict.baseline.value, verdict.unit)}{samples}"
+    return f"{verdict.metric} vanished: {saying.baseline} has {before}, {saying.candidate} none; {saying.if_vanished}."
 
 
 _TOLD = {"regressed": _regressed, "unchanged": _unchanged, "improved": _improved, "inconclusive": _inconclusive, "vanished": _vanished}

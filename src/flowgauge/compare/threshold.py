@@ -13,6 +13,9 @@ from decimal import Decimal, localcontext
 from flowgauge.model.figure import Direction
 from flowgauge.model.verdict import Verdict
 
+BARE = "bare threshold"
+"""How a verdict says that it was made so."""
+
 
 def beyond(candidate: float, baseline: float, tolerance: float, direction: Direction) -> bool:
     """Worse by more than the tolerance?"""

@@ -39,7 +39,12 @@ class _Nowhere:
     def add(self, at: int, where: str, message: str, remedy: str = "") -> None:
         """All that can be wrong with it is that it has no inputs."""
         del at, where, remedy
-        self.findings.add((), f"There are no cases. {message}", "Add `cases`, `state_variants` or a `dataset`.")
+        given = (
+            "Add `cases`, `state_variants` or a `dataset`."
+            if self.findings.line(())
+            else "Give `configs` with `cases` or `state_variants`."
+        )
+        self.findings.add((), f"There are no cases. {message}", given)
 
 
 class Casting(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ that templates may use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowgauge.define.references import Names
@@ -19,9 +19,9 @@ from flowgauge.nodes.topology import Topology, find_cycle
 Nodes = Mapping[int, Mapping[str, Any]]
 
 
-def check_graph(nodes: Nodes, untyped: Iterable[str], inputs: dict[str, str], findings: Findings) -> Names:
-    """All that can be said of the graph; never raises. `untyped` are ids of nodes whose type is wrong: they can still be named."""
-    kinds = {**dict.fromkeys(untyped, ""), **_check_ids(nodes, findings)}
+def check_graph(nodes: Nodes, untyped: Mapping[int, str], inputs: dict[str, str], findings: Findings) -> Names:
+    """All that can be said of the graph; never raises. `untyped`: ids by position of nodes whose type is wrong; they can be named."""
+    kinds = _check_ids(nodes, untyped, findings)
     repairs = _repairs(nodes)
     edges: dict[str, dict[str, None]] = {node_id: {} for node_id in kinds}
     for number, node in nodes.items():
@@ -38,19 +38,28 @@ def check_graph(nodes: Nodes, untyped: Iterable[str], inputs: dict[str, str], fi
     return Names(inputs=inputs, kinds=kinds, graph=graph, repairs=repairs, with_schema=schemas, used_inputs=set())
 
 
-def _check_ids(nodes: Nodes, findings: Findings) -> dict[str, str]:
+def _check_ids(nodes: Nodes, untyped: Mapping[int, str], findings: Findings) -> dict[str, str]:
+    """The type of each id, empty where it is wrong; of two nodes with one id, that whose type is right."""
+    named = {number: (node.get("id"), str(node["type"])) for number, node in nodes.items()}
+    named |= {number: (node_id, "") for number, node_id in untyped.items()}
     kinds: dict[str, str] = {}
     first: dict[str, int] = {}
-    for number, node in nodes.items():
-        node_id = node.get("id")
+    for number, (node_id, kind) in sorted(named.items()):
         if not isinstance(node_id, str):
             continue
-        if node_id in kinds:
-            line = findings.line(("nodes", first[node_id]))
-            findings.add(("nodes", number, "id"), f"The id '{node_id}' is taken by the node on line {line}.", "Rename one of them.")
-            continue
-        kinds[node_id], first[node_id] = node["type"], number
+        if node_id in first:
+            findings.add(
+                ("nodes", number, "id"), f"The id '{node_id}' is taken by {_which(first[node_id], findings)}.", "Rename one of them."
+            )
+        first.setdefault(node_id, number)
+        kinds[node_id] = kinds.get(node_id) or kind
     return kinds
+
+
+def _which(number: int, findings: Findings) -> str:
+    """By its line, or by its place in the list where there are no lines."""
+    line = findings.line(("nodes", number))
+    return f"the node on line {line}" if line else f"nodes[{number}]"
 
 
 def _repairs(nodes: Nodes) -> dict[str, str]:

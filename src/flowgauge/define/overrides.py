@@ -6,7 +6,7 @@ checked again as a whole; every problem names the override, not a line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -20,7 +20,7 @@ from flowgauge.documents.tree import Place, plain
 from flowgauge.errors import BadFile
 from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.problem import Problem
-from flowgauge.model.workflow import Config, Json, Workflow
+from flowgauge.model.workflow import Config, Json, Workflow, superseded
 from flowgauge.nodes.codec import workflow_to_value
 
 _PARTS = ("config", "nodes")
@@ -47,7 +47,7 @@ def apply_overrides(value: Mapping[str, Json], overrides: Mapping[str, Json], la
     """The workflow's value with the overrides laid over it, not yet checked again. The value itself stays as it is."""
     problems = [Problem(0, part, "There is no such override.", f"{did_you_mean(part, _PARTS)}") for part in overrides if part not in _PARTS]
     config, nodes = (_mapping(overrides.get(part), part, problems) for part in _PARTS)
-    result = {**value, "config": {**value.get("config", {}), **config}}
+    result = {**value, "config": _config_over(value.get("config", {}), config)}
     ids = [node["id"] for node in value.get("nodes", ())]
     for node_id, fields in nodes.items():
         if node_id not in ids:
@@ -99,5 +99,29 @@ def _laid_over(node: Mapping[str, Json], fields: Mapping[str, Json]) -> dict[str
     result = dict(node)
     for name, new in fields.items():
         old = node.get(name)
-        result[name] = {**old, **new} if name in ("config", "retry", "with") and isinstance(old, dict) and isinstance(new, Mapping) else new
+        merge = _MERGED.get(name)
+        result[name] = merge(old, new) if merge and isinstance(old, dict) and isinstance(new, Mapping) else new
     return result
+
+
+def _config_over(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+    """As `Config.over` does it, but for `extra`, which is replaced."""
+    gone = superseded(_text(old, "provider"), _text(old, "base_url"), _text(new, "provider"), _text(new, "model"))
+    return {**{name: value for name, value in old.items() if name not in gone}, **new}
+
+
+def _text(config: Mapping[str, Json], key: str) -> str | None:
+    """None also for what is no text: that is found wrong when the whole is checked."""
+    value = config.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _keys_over(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+    return {**old, **new}
+
+
+_MERGED: Mapping[str, Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]] = {
+    "config": _config_over,
+    "retry": _keys_over,
+    "with": _keys_over,
+}

@@ -77,7 +77,7 @@ def _complain_of_type(kind_name: Any, given: bool, way: Way, findings: Findings)
     if not given:
         findings.add(way, "The node has no type.", f"Add `type:` with one of {known}.")
     elif isinstance(kind_name, str):
-        findings.add((*way, "type"), f"There is no node type '{kind_name}'.", f"{did_you_mean(kind_name, NODES)} The types are {known}.")
+        findings.add((*way, "type"), f"There is no node type '{kind_name}'.", did_you_mean(kind_name, NODES))
     else:
         findings.add((*way, "type"), "The type must be a word.", f"The types are {known}.")
 

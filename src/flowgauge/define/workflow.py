@@ -103,10 +103,10 @@ def _examine(value: Mapping[str, Any], findings: Findings, folder: Path | None, 
     return {**value, "nodes": list(embedded.values())}
 
 
-def _untyped(value: Any, typed: Mapping[int, Any]) -> list[str]:
-    """Ids of nodes of no known type."""
-    rest = [node for number, node in enumerate(value if isinstance(value, list) else ()) if number not in typed]
-    return [node["id"] for node in rest if isinstance(node, dict) and isinstance(node.get("id"), str)]
+def _untyped(value: Any, typed: Mapping[int, Any]) -> dict[int, str]:
+    """Ids of nodes of no known type, by position."""
+    rest = {number: node for number, node in enumerate(value if isinstance(value, list) else ()) if number not in typed}
+    return {number: node["id"] for number, node in rest.items() if isinstance(node, dict) and isinstance(node.get("id"), str)}
 
 
 def _neighbours(findings: Findings, folder: Path | None, parents: tuple[Path, ...]) -> Neighbours:

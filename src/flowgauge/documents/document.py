@@ -87,7 +87,7 @@ def read_text(path: str | Path, most_bytes: int = MAX_BYTES, if_larger: str = "S
 def scan_text(text: str, file: str, *, is_json: bool = False) -> Document:
     """Read text; raises BadFile where nothing can be made of it."""
     if not text.strip():
-        raise _refused(file, "The file is empty.", "Fill it; `flowgauge init` makes a workflow to begin with.")
+        raise _refused(file, "The file is empty.", "Fill it, or name another file.")
     try:
         value, place, problems = build_tree(_events(text, is_json=is_json))
     except Unreadable as error:

@@ -52,3 +52,8 @@ def bench_id(name: str, definition: str, counter: int) -> str:
     """`<name>-<hash>-<counter>`: short enough to be typed, and one word in every shell and file system."""
     spoken = _UNSPEAKABLE.sub("-", name).strip("-.") or "bench"
     return f"{spoken}-{definition[:HASH_DIGITS]}-{counter}"
+
+
+def bench_name(bench_id: str) -> str:
+    """What `bench_id` was made of: support of support-1f2e3d-2."""
+    return bench_id.rsplit("-", 2)[0]

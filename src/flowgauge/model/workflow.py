@@ -34,6 +34,20 @@ class InputDecl(Value, frozen=True):
     default: Json | UnsetType = UNSET
 
 
+_ONE_MAKER = frozenset({"anthropic", "azure", "deepseek", "mistral", "mock", "moonshotai", "openai", "xai"})
+"""Providers none of whose models has a slash in its name; those of OpenRouter, Groq or a server of one's own have."""
+
+
+def superseded(provider: str | None, base_url: str | None, new_provider: str | None, new_model: str | None) -> tuple[str, ...]:
+    """Which config keys fall away where another config is laid over them that names its model as provider/model.
+
+    Only over a provider that cannot have a model of that name. Its key and extras go with it: they are not for another.
+    """
+    maker, slash, _ = (new_model or "").partition("/")
+    apart = bool(slash) and not new_provider and not base_url and maker != provider
+    return ("provider", "api_key_env", "extra") if apart and provider in _ONE_MAKER else ()
+
+
 class Config(Value, frozen=True):
     """How models are called. A node's own config lies over the workflow's."""
 
@@ -63,6 +77,8 @@ class Config(Value, frozen=True):
         """This config laid over another: what is set here wins."""
         if self == Config():
             return base
+        if gone := superseded(base.provider, base.base_url, self.provider, self.model):
+            base = msgspec.structs.replace(base, **dict.fromkeys(gone, None))
         merged = {name: mine if (mine := getattr(self, name)) is not None else getattr(base, name) for name in self.__struct_fields__}
         if self.extra and base.extra:
             merged["extra"] = {**base.extra, **self.extra}

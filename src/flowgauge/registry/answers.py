@@ -1,7 +1,7 @@
 """What an adapter answered → metrics, or one clear word on why it is none.
 
 Refuses what is no mapping, unknown fields, a direction that is none, values that
-are no finite numbers. A bool is 1 or 0. None stands: it could not be measured.
+are no finite numbers, names and units that are too long or cannot be printed. A bool is 1 or 0. None stands: it could not be measured.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 from flowgauge.model.figure import Metric
 
 MOST_METRICS = 1000
+_LONGEST_NAME, _LONGEST_UNIT = 200, 40
 _FIELDS = frozenset(Metric.__struct_fields__)
 
 
@@ -34,6 +35,8 @@ def metrics_of(answer: Any) -> dict[str, Metric]:
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise BadAnswer(f"{name!r} is no name of a metric")
+    if len(name) > _LONGEST_NAME:
+        raise BadAnswer(f"the name of the metric {name[:40]}… has {len(name)} letters; {_LONGEST_NAME} are the most")
     return name
 
 
@@ -48,6 +51,8 @@ def _metric(name: str, given: Any) -> Metric:
         metric = msgspec.convert({**fields, "value": _number(fields.get("value"))}, Metric)
     except msgspec.ValidationError as error:
         raise BadAnswer(f"metric {name} does not fit: {error}") from None
+    if len(metric.unit) > _LONGEST_UNIT or not metric.unit.isprintable():
+        raise BadAnswer(f"metric {name} has the unit {metric.unit[:_LONGEST_UNIT]!r}: up to {_LONGEST_UNIT} letters that can be printed")
     if not all(map(math.isfinite, _numbers(metric))):
         raise BadAnswer(f"metric {name} is not a finite number")
     return metric

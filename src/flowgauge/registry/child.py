@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from flowgauge.errors import Failed
-from flowgauge.nodes.program import Ended, Limits, run_program
-from flowgauge.registry import guest, stopping
+from flowgauge.nodes.program import Ended, Limits
+from flowgauge.registry import guest
+from flowgauge.registry.programs import run_guarded
 
 MAX_BYTES = 10_000_000
 """Of what it may print; more is a flood."""
@@ -57,7 +58,7 @@ def ask(home: Home, request: Mapping[str, Any], *, time_limit_s: float) -> dict[
         asked.write_text(json.dumps(request), encoding="utf-8")
         argv = home.argv(str(asked), str(answered))
         try:
-            ended = stopping.run(run_program(argv, b"", home.environment(), Limits(max_bytes=MAX_BYTES, timeout_s=time_limit_s)))
+            ended = run_guarded(argv, home.environment(), Limits(max_bytes=MAX_BYTES, timeout_s=time_limit_s))
         except Failed as error:
             raise AdapterFailed(_in_words(error, time_limit_s)) from None
         return _read(answered, ended)

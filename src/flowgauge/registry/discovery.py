@@ -8,6 +8,7 @@ error of the one that came second.
 from __future__ import annotations
 
 import base64
+import math
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -56,6 +57,11 @@ def register_benchmark(adapter: Adapter) -> None:
         raise UsageError(f"{name} is a built-in adapter.", remedy="Give yours another name.")
     _read_tier(adapter.tier)
     _read_requires(adapter.requires)
+    if type(adapter).__module__ == "__main__":
+        raise UsageError(
+            f"The class of the adapter {name} is in the script that was started, where no other process finds it.",
+            remedy="Move the class to a module, and import it from there.",
+        )
     try:
         pickle.dumps(adapter)
     except Exception as error:
@@ -85,7 +91,9 @@ def find_candidates(store: Store, settings: Settings, installed: Iterable[Instal
         name = candidate.description.name
         if name in found:
             told = f"the name is taken: {found[name].description.source}"
-            taken.append(_failed(f"{name} ({candidate.description.source})", candidate.description.source, told))
+            taken.append(
+                _failed(f"{name} ({candidate.description.source})", candidate.description.source, told, candidate.description.tier)
+            )
         else:
             found[name] = candidate
     return [*found.values(), *taken]
@@ -136,6 +144,8 @@ def _of_package(found: EntryPoint, section: Mapping[str, Any], time_limit_s: flo
 
 
 def _of_repository(each: Installed, section: Mapping[str, Any], time_limit_s: float) -> Candidate:
+    if each.damage:
+        return _failed(each.name, "repository", each.damage, "dynamic")
     source = f"repository {each.url} at {each.commit[:12]}"
     request = {"in_group": GROUP, "load": each.entry_point, "settings": dict(section)}
     return _described(each.name, source, each.home, request, time_limit_s, tier="dynamic", needs=each.requires)
@@ -200,11 +210,12 @@ def _read_tier(tier: Any) -> Tier:
 
 
 def _read_requires(given: Any) -> Requires:
-    if isinstance(given, Requires):
-        return given
     try:
-        return msgspec.convert(given, Requires)
+        found = given if isinstance(given, Requires) else msgspec.convert(given, Requires)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"`requires` of the adapter does not fit: {error}.", remedy="Give a mapping with gpu, min_vram_gb and packages."
         ) from None
+    if not (math.isfinite(found.min_vram_gb) and found.min_vram_gb >= 0):
+        raise UsageError(f"`requires` of the adapter asks for {found.min_vram_gb} GB.", remedy="Give a number of GB, 0 or more.")
+    return found

@@ -33,10 +33,17 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
     adapter = _adapter(request)
     requires = _fields(adapter.requires, _REQUIRES)
     told: dict[str, Any] = {"name": adapter.name, "tier": adapter.tier, "requires": requires}
-    told["absent"] = [name for name in requires.get("packages", ()) if find_spec(name) is None]
+    told["absent"] = [name for name in requires.get("packages", ()) if not _importable(name)]
     if request.get("run"):
         told["metrics"] = _plain(adapter.run())
     return told
+
+
+def _importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):  # a part of a package that is not there
+        return False
 
 
 def _plain(metrics: Any) -> Any:

@@ -13,7 +13,9 @@ boundary: what is installed runs with the rights of whoever runs it.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -22,21 +24,21 @@ from pathlib import Path
 
 import msgspec
 
-from flowgauge.errors import BadFile, Conflict, Failed, NotFound, NotMeasured, UsageError
+from flowgauge.errors import Conflict, Failed, NotFound, NotMeasured, UsageError
 from flowgauge.lang.wording import did_you_mean
-from flowgauge.model.problem import Problem
-from flowgauge.nodes.program import Limits, run_program
-from flowgauge.registry import stopping
+from flowgauge.nodes.program import Limits
 from flowgauge.registry.adapter import Requires, check_name
 from flowgauge.registry.adapters.table import BUILT_IN
 from flowgauge.registry.child import AdapterFailed, Home, ask
-from flowgauge.registry.discovery import DESCRIBE_S, GROUP
+from flowgauge.registry.discovery import DESCRIBE_S, GROUP, names_elsewhere
+from flowgauge.registry.programs import run_guarded
 from flowgauge.registry.sources import PROTOCOLS, check_commit, check_source
+from flowgauge.registry.whole_file import make_folder, write_whole
 from flowgauge.store.filelock import locked
 
 FOLDER = "adapters"
 _MANIFEST = "adapter.json"
-_ASK_S, _STEP_S = 60.0, 1800.0
+_ASK_S, _STEP_S, _SWEEP_S = 60.0, 1800.0, 20.0
 _TAIL, _MOST_BYTES = 600, 50_000_000
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _BUILDS_SEE = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSH_AUTH_SOCK", *_PROXIES})
@@ -56,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What will run, as people would type it."""
 
 
-class Installed(msgspec.Struct, frozen=True, kw_only=True):
+class Installed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is installed, as its file says."""
 
     name: str
@@ -68,6 +70,8 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds since 1970."""
     folder: str
     env: tuple[str, ...] = ()
+    damage: str = ""
+    """Why its record cannot be read; the fields are empty then, but for name and folder."""
 
     @property
     def home(self) -> Home:
@@ -85,10 +89,15 @@ def make_plan(
     url, name = check_source(repo_url), check_name(name, "An adapter")
     if name in BUILT_IN:
         raise UsageError(f"{name} is a built-in adapter.", remedy="Choose another name.")
+    if name in names_elsewhere(()):
+        raise UsageError(f"{name} is an adapter of an installed package, or was registered.", remedy="Choose another name.")
+    if not (math.isfinite(min_vram_gb) and min_vram_gb >= 0):
+        raise UsageError(f"{min_vram_gb} is no amount of GPU memory.", remedy="Give a number of GB, 0 or more.")
     if bad := [variable for variable in env if not variable.isidentifier()]:
         raise UsageError(f"{bad[0]!r} is no name of an environment variable.", remedy="Give names alone, without values.")
     pinned = check_commit(commit) if commit else _newest(url)
     folder = data.absolute() / FOLDER / name
+    source, env_folder, python = (shlex.quote(str(each)) for each in (folder / "source", folder / "env", _python(folder)))
     return Plan(
         name=name,
         url=url,
@@ -97,9 +106,9 @@ def make_plan(
         requires=Requires(gpu=requires_gpu or min_vram_gb > 0, min_vram_gb=min_vram_gb),
         env=tuple(env),
         commands=(
-            f"git clone {url} {folder / 'source'}   (at {pinned})",
-            f"python -m venv {folder / 'env'}",
-            f"{_python(folder)} -m pip install {folder / 'source'}   (runs the package's own build, and fetches what it depends on)",
+            f"git clone {shlex.quote(url)} {source}   (at {pinned})",
+            f"python -m venv {env_folder}",
+            f"{python} -m pip install {source}   (runs the package's own build, and fetches what it depends on)",
         ),
     )
 
@@ -109,7 +118,7 @@ def install(plan: Plan, consent: Consent) -> Installed:
     if not consent(plan):
         raise UsageError(f"{plan.name} was not installed: nobody agreed to it.", remedy="Agree at the prompt, or with --yes.")
     folder = Path(plan.folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with _alone(folder.parent):
         if (folder / _MANIFEST).exists():
             raise Conflict(f"An adapter {plan.name} is installed already.", remedy=f"Remove it: flowgauge registry remove {plan.name}")
@@ -122,7 +131,7 @@ def install(plan: Plan, consent: Consent) -> Installed:
 
 
 def installed(data: Path) -> list[Installed]:
-    """By name. What was not finished is not there."""
+    """By name. What was not finished is not there; what has a record that cannot be read is, with its damage."""
     return [_read(file) for file in sorted((data.absolute() / FOLDER).glob(f"*/{_MANIFEST}"))]
 
 
@@ -157,9 +166,7 @@ def _install(plan: Plan, folder: Path) -> Installed:
         folder=str(folder),
         env=plan.env,
     )
-    part = folder / f".{_MANIFEST}.part"
-    part.write_bytes(msgspec.json.format(msgspec.json.encode(made)))
-    part.replace(folder / _MANIFEST)
+    write_whole(folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(made)))
     return made
 
 
@@ -180,8 +187,10 @@ def _entry_point(plan: Plan, folder: Path) -> str:
 
 
 def _newest(url: str) -> str:
-    said = _git("ls-remote", "--exit-code", "--", url, "HEAD", seconds=_ASK_S).split()
-    return check_commit(said[0] if said else "")
+    said = _git("ls-remote", "--", url, "HEAD", seconds=_ASK_S).split()
+    if not said:
+        raise UsageError(f"The repository {url} has no commit on its main branch.", remedy="Commit the package there, or name a --commit.")
+    return check_commit(said[0])
 
 
 def _git(*arguments: str, seconds: float = _STEP_S) -> str:
@@ -193,7 +202,7 @@ def _git(*arguments: str, seconds: float = _STEP_S) -> str:
 
 def _step(what: str, argv: list[str], environment: Mapping[str, str], seconds: float = _STEP_S) -> str:
     try:
-        done = stopping.run(run_program(argv, b"", environment, Limits(max_bytes=_MOST_BYTES, timeout_s=seconds)))
+        done = run_guarded(argv, environment, Limits(max_bytes=_MOST_BYTES, timeout_s=seconds))
     except Failed as error:
         raise NotMeasured(f"{what} failed: {error.failure.message}", remedy="Nothing was kept.") from None
     if done.exit_code:
@@ -216,21 +225,26 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _sweep(folder: Path) -> None:
-    """What killed installs left. Only with the lock, so nobody is at work in there."""
-    for each in folder.iterdir():
-        if each.is_dir() and not (each / _MANIFEST).exists():
-            shutil.rmtree(each)
+    """What killed installs left. Only with the lock, so nobody is at work in there but what such a one had started, for a moment."""
+    deadline = time.monotonic() + _SWEEP_S
+    while left := [each for each in folder.iterdir() if each.is_dir() and not (each / _MANIFEST).exists()]:
+        for each in left:
+            shutil.rmtree(each, ignore_errors=True)
+        if any(each.exists() for each in left):
+            if time.monotonic() >= deadline:
+                raise Conflict(f"{left[0]} cannot be cleared away: something still writes to it.", remedy="End that, or delete the folder.")
+            time.sleep(0.1)
 
 
 def _read(file: Path) -> Installed:
+    name, folder = file.parent.name, str(file.parent)
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Installed)
     except (msgspec.DecodeError, OSError) as error:
-        raise BadFile(
-            str(file), [Problem(0, "", f"This is no record of an adapter: {error}.", "Delete its folder; install it again.")]
-        ) from None
+        damage = f"{file} is no record of an adapter: {error}. Remove the adapter, and install it again."
+        return Installed(name=name, url="", commit="", entry_point="", requires=Requires(), installed_at=0, folder=folder, damage=damage)
     # The folder may have been moved, and a file's word is not to name a place elsewhere.
-    return msgspec.structs.replace(found, name=file.parent.name, folder=str(file.parent))
+    return msgspec.structs.replace(found, name=name, folder=folder)
 
 
 def _python(folder: Path) -> Path:

@@ -55,7 +55,7 @@ def _outcome(
     candidate: Candidate, status: Status, reason: str, start: float | None = None, metrics: Mapping[str, Metric] = _NO_METRICS
 ) -> Outcome:
     took = 0.0 if start is None else (time.perf_counter() - start) * 1000
-    told = " ".join(reason.split())[:_MOST_WORDS]
+    told = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(reason.split()))[:_MOST_WORDS]
     described = candidate.description
     return Outcome(adapter=described.name, tier=described.tier, status=status, metrics=dict(metrics), reason=told, duration_ms=took)
 

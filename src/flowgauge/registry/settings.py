@@ -16,16 +16,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
-from flowgauge.define.fields import field_names
 from flowgauge.define.shape import check_shape
-from flowgauge.documents.document import scan_document
 from flowgauge.documents.findings import Findings
 from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.workflow import Value
 from flowgauge.registry.adapters.table import BUILT_IN
+from flowgauge.registry.settings_file import load_settings_file
 
 FILE = "registry.yaml"
 TIME_LIMIT_S = 600.0
@@ -43,27 +41,15 @@ class Settings(Value, frozen=True):
         return self.adapters.get(name, {})
 
 
-_KEYS = tuple(field_names(Settings))
-
-
 def load_settings(path: Path, known: Collection[str] = ()) -> Settings:
     """`known`: adapters that are not built in. Raises BadFile with every mistake."""
-    document = scan_document(path)
-    findings = Findings(document.file, document.find)
-    findings.problems.extend(document.problems)
-    value = document.value
-    if not isinstance(value, dict):
-        findings.add((), "The settings must be a mapping.", "Begin with `adapters:`.")
-        findings.raise_any()
-    for key in value:
-        if key not in _KEYS:
-            findings.add((key,), f"Unknown key '{key}'.", did_you_mean(key, _KEYS))
-    check_shape(Settings, {key: part for key, part in value.items() if key in _KEYS}, (), findings)
-    sections = value.get("adapters")
-    for name, section in sections.items() if isinstance(sections, dict) else ():
-        _check_section(name, section, findings, known)
-    findings.raise_any()
-    return msgspec.convert(value, Settings)
+
+    def check(value: dict[str, Any], findings: Findings) -> None:
+        sections = value.get("adapters")
+        for name, section in sections.items() if isinstance(sections, dict) else ():
+            _check_section(name, section, findings, known)
+
+    return load_settings_file(path, Settings, "`adapters:`", check)
 
 
 def _check_section(name: str, section: Any, findings: Findings, known: Collection[str]) -> None:

@@ -8,8 +8,6 @@ whole or not at all. A version is a safe file name, or refused.
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +20,7 @@ from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.figure import Metric
 from flowgauge.model.problem import Problem
 from flowgauge.registry.adapter import TIERS, Outcome, Tier, check_name
+from flowgauge.registry.whole_file import make_folder, write_whole
 from flowgauge.store.filelock import locked
 
 FOLDER = "benchmarks"
@@ -76,6 +75,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     git_sha: str
     machine: str
     moment: datetime
+    tiers: tuple[Tier, ...] = ()
+    """Asked for: one that the snapshot had and that no adapter is of any more is empty from now on."""
 
 
 def check_version(version: str) -> str:
@@ -90,8 +91,9 @@ def spelled(moment: datetime) -> str:
 
 def merged(old: Snapshot | None, version: str, taken: Taken) -> Snapshot:
     """The snapshot with the tiers that were measured just now."""
-    fresh = {tier: _part(tier, taken) for tier in TIERS if any(each.tier == tier for each in taken.outcomes)}
-    parts = {**(old.tiers if old else {}), **fresh}
+    before: dict[Tier, Part] = old.tiers if old else {}
+    now = {each.tier for each in taken.outcomes} | (set(taken.tiers) & set(before))
+    parts = {**before, **{tier: _part(tier, taken) for tier in now}}
     figures = {**(old.metrics if old else {}), **{name: metric for each in taken.outcomes for name, metric in each.metrics.items()}}
     return whole(version, parts, figures)
 
@@ -126,14 +128,36 @@ def whole(version: str, parts: dict[Tier, Part], figures: dict[str, Metric]) -> 
     )
 
 
+def newest(one: Snapshot | None, other: Snapshot | None) -> Snapshot | None:
+    """Of each tier the later capture; of two at the same moment that of `one`."""
+    if one is None or other is None:
+        return one or other
+    chosen = sorted(
+        ((tier, _later(tier, one, other)) for tier in {**one.tiers, **other.tiers}), key=lambda each: each[1].tiers[each[0]].captured_at
+    )
+    parts: dict[Tier, Part] = {}
+    figures: dict[str, Metric] = {}
+    for tier, each in reversed(chosen):
+        # Two machines may have given one name in two tiers: the later has it, and in the other it is missed.
+        mine = tuple(name for name in each.tiers[tier].metrics if name not in figures)
+        parts[tier] = msgspec.structs.replace(each.tiers[tier], metrics=mine)
+        figures |= {name: each.metrics[name] for name in mine}
+    return whole(one.version, parts, figures)
+
+
+def _later(tier: Tier, one: Snapshot, other: Snapshot) -> Snapshot:
+    if tier not in one.tiers or tier not in other.tiers:
+        return one if tier in one.tiers else other
+    return other if other.tiers[tier].captured_at > one.tiers[tier].captured_at else one
+
+
 # ── files ───────────────────────────────────────────────────────────────────
 
 
 @contextlib.contextmanager
 def writing(data: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     """Around capture and write: two that capture the same version at once would lose a tier of one."""
-    folder = data / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(data / FOLDER)
     with locked(folder / ".lock", wait_s=wait_s) as had:
         if not had:
             raise Conflict("Another snapshot is being captured.", remedy="Wait for its end.")
@@ -141,22 +165,22 @@ def writing(data: Path, wait_s: float = WAIT_S) -> Iterator[None]:
 
 
 def write(data: Path, snapshot: Snapshot) -> Path:
-    """Whole or not at all."""
-    place = _place(data, snapshot.version)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=".snapshot-", suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(msgspec.json.format(msgspec.json.encode(snapshot)))
-            out.flush()
-            os.fsync(out.fileno())
-        part.chmod(0o644)
-        part.replace(place)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return place
+    """Whole or not at all. Raises UsageError where it cannot be."""
+    return write_whole(_place(data, snapshot.version), msgspec.json.format(msgspec.json.encode(snapshot)))
+
+
+def put_back(data: Path, version: str, before: bytes | None) -> None:
+    """The file as it was: what took its place is not kept."""
+    if before is None:
+        _place(data, version).unlink(missing_ok=True)
+    else:
+        write_whole(_place(data, version), before)
+
+
+def content(data: Path, version: str) -> bytes | None:
+    """Of the file, whatever it holds; None where there is none."""
+    place = _place(data, version)
+    return place.read_bytes() if place.is_file() else None
 
 
 def read(data: Path, version: str) -> Snapshot:
@@ -184,14 +208,18 @@ def find(data: Path, version: str) -> Snapshot | None:
     return read(data, version) if _place(data, version).is_file() else None
 
 
+def damage(data: Path, version: str) -> str:
+    """What is wrong with the file; empty where nothing is, or where there is none."""
+    try:
+        find(data, version)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
 def versions(data: Path) -> list[str]:
     """By name."""
     return sorted(file.stem for file in (data / FOLDER).glob("[!.]*.json"))
-
-
-def read_all(data: Path) -> list[Snapshot]:
-    """Oldest first."""
-    return sorted((read(data, version) for version in versions(data)), key=lambda each: (each.captured_at, each.version))
 
 
 def _place(data: Path, version: str) -> Path:
@@ -199,4 +227,5 @@ def _place(data: Path, version: str) -> Path:
 
 
 def _bad(place: Path, why: str) -> BadFile:
-    return BadFile(str(place), [Problem(0, "", f"This is no snapshot: {why}.", "Capture it again, or restore the file.")])
+    remedy = "Capture it again, or restore the file; without the file what the store has counts."
+    return BadFile(str(place), [Problem(0, "", f"This is no snapshot: {why}.", remedy)])

@@ -1,7 +1,7 @@
 """Where a repository may be: https, ssh or a folder here; nothing that git could take for an option or a program to run.
 
 Refuses a leading dash, `ext::` and every other transport, control characters,
-blanks, `..`, hosts that begin with a dash, and passwords, which would be kept.
+blanks in a URL, `..`, hosts that begin with a dash, and passwords, which would be kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ PROTOCOLS = "https:ssh:file"
 """What git is allowed to speak, as GIT_ALLOW_PROTOCOL names them."""
 _SCP = re.compile(r"[A-Za-z0-9_][\w.-]*@[A-Za-z0-9][\w.-]*:(?!:)[\w./~-]+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*|[0-9a-f:]+")
+_HELPER = re.compile(r"[^/]*::")
+"""In the path of a folder, and in the address of a host, `::` comes after a slash."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -24,13 +26,13 @@ def check_source(url: str) -> str:
     """The URL as git is given it; a folder as its absolute path. Raises UsageError."""
     if not url or url.startswith("-"):
         _refuse(url, "it would be an option of git")
-    if not url.isprintable() or any(letter.isspace() for letter in url):
-        _refuse(url, "it holds blanks or control characters")
+    if not url.isprintable():
+        _refuse(url, "it holds control characters")
     if ".." in re.split(r"[/\\]", url):
         _refuse(url, "it leads upwards with '..'")
     if _SCP.fullmatch(url):
         return url
-    if "::" in url:
+    if _HELPER.match(url):
         _refuse(url, "it names a helper program of git")
     return _remote(url) if "://" in url else _folder(url)
 
@@ -43,6 +45,8 @@ def check_commit(commit: str) -> str:
 
 
 def _remote(url: str) -> str:
+    if any(letter.isspace() for letter in url):
+        _refuse(url, "it holds blanks")
     try:
         parts = urlsplit(url)
         host, password, _ = parts.hostname or "", parts.password, parts.port

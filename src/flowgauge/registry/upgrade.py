@@ -1,20 +1,22 @@
 """May a version take the place of another? Fast-tier metrics, bare thresholds, 5 %.
 
-Pure: snapshots in, an answer out. A first version has nothing to be held against
-and is let through, saying so; a version that was not measured is not safe; what
+Pure: snapshots in, an answer out. A first version, where no other has a snapshot,
+has nothing to be held against and is let through, saying so; a version that was not measured is not safe; what
 vanished, could not be measured or failed is not measured, and never safe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from flowgauge.aggregate.measured import measured
+from flowgauge.compare import words
 from flowgauge.compare.comparison import compare
-from flowgauge.compare.gate import judge
+from flowgauge.compare.gate_metrics import Saying, metric_lines
+from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.benchmark import Benchmark, Fingerprint
 from flowgauge.model.gate import Policy
 from flowgauge.model.metric import Measured
@@ -42,15 +44,39 @@ class UpgradeCheck(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[GateLine, ...] = ()
 
 
-def check_upgrade(old_name: str, old: Snapshot | None, new_name: str, new: Snapshot | None, *, strict: bool = False) -> UpgradeCheck:
-    """`strict`: a first version is not measured instead of let through."""
+def check_upgrade(
+    old_name: str, old: Snapshot | None, new_name: str, new: Snapshot | None, *, known: Collection[str] = (), strict: bool = False
+) -> UpgradeCheck:
+    """`known`: the versions that have a snapshot; only where there is no other is the new one the first.
+
+    `strict`: a first version is not measured instead of let through.
+    """
     if new is None or TIER not in new.tiers:
         what = "no snapshot" if new is None else "no fast tier in the snapshot"
         reason = f"There is {what} of {new_name}, so nothing is known of it; capture one: flowgauge snapshot capture {new_name}"
-        return UpgradeCheck(old=old_name, new=new_name, safe=False, reason=reason, exit_code=3)
+        return _unknown(old_name, new_name, reason)
     if old_name == new_name:
-        reason = f"{new_name} is held against itself, which tells nothing; name the version before it."
-        return UpgradeCheck(old=old_name, new=new_name, safe=False, reason=reason, exit_code=3)
+        return _unknown(old_name, new_name, f"{new_name} is held against itself, which tells nothing; name the version before it.")
+    others = sorted(set(known) - {new_name})
+    if old is None and others:
+        return _unknown(old_name, new_name, _not_the_first(old_name, new_name, others))
+    if old is not None and TIER not in old.tiers:
+        reason = f"There is no fast tier in the snapshot of {old_name}; capture it there: flowgauge snapshot capture {old_name}"
+        return _unknown(old_name, new_name, reason)
+    return _judged(old_name, old, new_name, new, strict=strict)
+
+
+def _unknown(old_name: str, new_name: str, reason: str) -> UpgradeCheck:
+    return UpgradeCheck(old=old_name, new=new_name, safe=False, reason=reason, exit_code=3)
+
+
+def _not_the_first(old_name: str, new_name: str, others: Sequence[str]) -> str:
+    count = words.several(len(others), "other version")
+    told = f"There is no snapshot of {old_name}, and {new_name} is not the first: {count} {'has' if len(others) == 1 else 'have'} one"
+    return f"{told}. {did_you_mean(old_name, others)} See: flowgauge snapshot list"
+
+
+def _judged(old_name: str, old: Snapshot | None, new_name: str, new: Snapshot, *, strict: bool) -> UpgradeCheck:
     lines = [*_failures(new), *_nothing(new)]
     if old is not None:
         lines += _compared(old, new)
@@ -71,8 +97,17 @@ def _first(old_name: str, new_name: str, *, strict: bool) -> UpgradeCheck:
 
 
 def _compared(old: Snapshot, new: Snapshot) -> Sequence[GateLine]:
-    candidate, baseline = _side(new), _side(old)
-    return judge(compare(candidate, baseline, policy=_POLICY), candidate, _POLICY).lines
+    saying = Saying(
+        baseline=old.version,
+        candidate=new.version,
+        if_regressed=f"mend it, and capture {new.version} again",
+        if_vanished=f"have it measured, and capture {new.version} again",
+    )
+    lines = tuple(metric_lines(compare(_side(new), _side(old), policy=_POLICY), _POLICY, saying))
+    if lines:
+        return lines
+    told = f"Nothing was judged: no fast-tier metric of {old.version} was measured; capture it again there."
+    return [GateLine(subject="metrics", status="not_measured", rule="threshold", verdict="nothing_asked", words=told)]
 
 
 def _side(snapshot: Snapshot) -> Measured:

@@ -9,15 +9,15 @@ from rich.text import Text
 from flowgauge.report.fitting import Fitting
 
 _STYLES = {"improved": "green", "regressed": "red", "vanished": "red", "unknown": "yellow"}
+_STATES = {"regressed": "red", "damaged": "yellow", "baseline": "green"}
 _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_measured": ("?", "yellow")}
 
 
-def version_table(rows: Sequence[tuple[str, int, str, str, int, bool, bool]]) -> Fitting:
-    """Agent, version, trigger, moment, plays; whether it regressed, whether it is the baseline."""
+def version_table(rows: Sequence[tuple[str, int, str | None, str, int, str]]) -> Fitting:
+    """Agent, version, trigger, moment, plays, and its state: regressed, baseline, damaged or nothing."""
     table = Fitting("agent", "version", "trigger", "captured", "plays", "", right=("plays",), spare=("plays", "captured"))
-    for agent, version, trigger, moment, plays, regressed, baseline in rows:
-        state = Text("regressed", style="red") if regressed else Text("baseline" if baseline else "", style="green")
-        table.add_row(agent, f"v{version}", trigger, moment, str(plays), state)
+    for agent, version, trigger, moment, plays, state in rows:
+        table.add_row(agent, f"v{version}", trigger or "", moment, str(plays) if trigger else "", Text(state, style=_STATES.get(state, "")))
     return table
 
 

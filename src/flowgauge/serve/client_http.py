@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -114,4 +115,13 @@ class Connections:
 
     def _no_answer(self, error: Exception) -> NoAnswer:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return NoAnswer(f"No answer from {self.url}: {why}.", remedy="Is the server running? flowgauge serve")
+        return NoAnswer(f"No answer from {self.url}: {why}.", remedy=_remedy(error))
+
+
+def _remedy(error: Exception) -> str:
+    """Somebody answered, where it was TLS that failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "Its certificate is not trusted here. Name the file of its authority in SSL_CERT_FILE."
+    if isinstance(error, ssl.SSLError):
+        return "flowgauge serve speaks no TLS itself: give an http:// address, or that of the proxy which speaks TLS for it."
+    return "Is the server running? flowgauge serve"

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from starlette.types import Scope as Connection
 
 OPEN_PATHS = frozenset({"/", "/health"})
-"""Hold nothing of the store: answered without a token."""
+"""Hold nothing of the store: answered without a token, and whatever token is sent."""
 CALLER = "caller"
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 CREATE_A_TOKEN = "Run: flowgauge token create NAME --scope run"  # noqa: S105 - words, no secret
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -173,12 +174,11 @@ class Guard:
 
     async def _unknown(self, connection: Connection, headers: Headers) -> Response | None:
         state = connection.setdefault("state", {})
-        authorization = headers.get("authorization")
-        if authorization is None and connection["path"] in OPEN_PATHS:
+        if connection["path"] in OPEN_PATHS:
             state[CALLER] = Caller(scope="read")
             return None
         try:
-            state[CALLER] = await self.caller(authorization)
+            state[CALLER] = await self.caller(headers.get("authorization"))
         except NotAllowed as error:
             self._refused("token")
             return refusal(401, told(error), {"WWW-Authenticate": "Bearer"})
@@ -236,9 +236,10 @@ def _is_port(rest: str) -> bool:
 
 
 def _same_origin(origin: str, host: str) -> bool:
-    """Scheme aside: a proxy may speak TLS for this server."""
+    """Scheme aside: a proxy may speak TLS for this server. A browser leaves out the scheme's own port, a proxy may write it."""
     scheme, _, place = origin.lower().partition("://")
-    return scheme in ("http", "https") and place == host.strip().lower()
+    port = DEFAULT_PORTS.get(scheme)
+    return port is not None and place.removesuffix(port) == host.strip().lower().removesuffix(port)
 
 
 def _is_address(name: str) -> bool:

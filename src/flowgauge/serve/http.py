@@ -18,7 +18,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from flowgauge._version import __version__
-from flowgauge.errors import BadParameter, StoreFailure
+from flowgauge.app.host_events import known_subject
+from flowgauge.errors import NotFound, StoreFailure, UsageError
 from flowgauge.serve.broadcast import Broadcast
 from flowgauge.serve.events import EventStream, read_wanted
 from flowgauge.serve.guard import Door, Guard, Tokens, caller_of, refusal
@@ -82,8 +83,14 @@ class Application:
     async def _answer_events(self, request: Request) -> Response:
         try:
             wanted = read_wanted(request.query_params, request.headers)
-        except BadParameter as error:
+            bench_id = await asyncio.to_thread(known_subject, self._host.store, wanted.play_sid, wanted.bench_id)
+        except NotFound as error:
+            return refusal(404, told(error))
+        except UsageError as error:
             return refusal(400, told(error))
+        except StoreFailure as error:
+            return refusal(503, told(error))
+        wanted = msgspec.structs.replace(wanted, bench_id=bench_id)
         check = partial(self._guard.still, caller_of(request.scope))
         return EventStream(self.broadcast, wanted, check, self._limits.send_s)
 

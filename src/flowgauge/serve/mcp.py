@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from starlette.exceptions import HTTPException
 
 from flowgauge.errors import MissingExtra
+from flowgauge.model.workflow import Json
 from flowgauge.serve.guard import caller_of, refusal
-from flowgauge.serve.rpc_errors import told
+from flowgauge.serve.rpc import why_no_json, wrong_with
+from flowgauge.serve.rpc_errors import INVALID_REQUEST, PARSE_ERROR, RpcError, refused, told
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -49,7 +52,12 @@ class McpDoor:
         except ImportError:
             await refusal(501, told(NOT_INSTALLED))(connection, receive, send)
             return
-        await manager.handle_request(connection, _in_time(receive, self._limits.body_s), send)
+        body, again = await _whole(_in_time(receive, self._limits.body_s))
+        wrong = _wrong_with(body)
+        if wrong is not None:
+            await refusal(400, wrong)(connection, receive, send)
+            return
+        await manager.handle_request(connection, again, send)
 
     async def close(self) -> None:
         """Calls under way are cut off."""
@@ -81,6 +89,47 @@ class McpDoor:
         async with manager.run():
             up.set()
             await self._closing.wait()
+
+
+def _wrong_with(body: bytes) -> RpcError | None:
+    """What is no message of the protocol is told in our words: the SDK's are those of its own classes."""
+    try:
+        message = msgspec.json.decode(body)
+    except RecursionError:
+        return refused(INVALID_REQUEST, "The body nests too many objects and arrays in each other.")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return refused(PARSE_ERROR, f"The body is not JSON: {why_no_json(body) or error}.")
+    wrong = wrong_with(message) or _narrower(message)
+    return refused(INVALID_REQUEST, f"This is no message of MCP: {wrong}.") if wrong and not _is_answer(message) else None
+
+
+def _narrower(request: dict[str, Json]) -> str:
+    """What JSON-RPC allows and MCP does not; empty where there is nothing."""
+    if not isinstance(request.get("params", {}), dict):
+        return "'params' must be an object"
+    return "" if isinstance(request.get("id", 0), str | int) else "'id' must be a string or a whole number"
+
+
+def _is_answer(message: Json) -> bool:
+    """What a client sends back to a server has no method."""
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or "method" in message:
+        return False
+    error = message.get("error")
+    told = isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str)
+    return isinstance(message.get("id"), str | int) and (told or isinstance(message.get("result"), dict))
+
+
+async def _whole(receive: Receive) -> tuple[bytes, Receive]:
+    """The body, and what gives the same messages once more."""
+    messages: list[Message] = []
+    while not messages or (messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False)):
+        messages.append(await receive())
+    body, left = b"".join(message.get("body", b"") for message in messages), iter(messages)
+
+    async def again() -> Message:
+        return next(left, None) or await receive()
+
+    return body, again
 
 
 def _in_time(receive: Receive, seconds: float) -> Receive:

@@ -252,6 +252,10 @@ class Methods:
         """One snapshot."""
     def snapshot_list(self) -> tuple[Snapshot, ...]:
         """All snapshots, oldest first."""
+    def snapshot_compare(
+        self, *, old: str, new: str, tier: Literal["fast", "heavy", "dynamic"] = ..., tolerance: float = ...
+    ) -> Comparison:
+        """Hold the metrics of one version against another's, by bare thresholds."""
     def upgrade_check(self, *, old: str, new: str, strict: bool = ...) -> UpgradeCheck:
         """Tell whether a version may take the place of another, by their fast-tier metrics."""
     def adapter_list(self) -> tuple[Description, ...]:
@@ -280,6 +284,8 @@ class Methods:
         """One snapshot of an agent."""
     def agent_list(self, *, prompt_id: str = ..., flow_id: str = ...) -> tuple[AgentVersion, ...]:
         """The snapshots of an agent, or of all, by version."""
+    def agent_delete(self, *, prompt_id: str, flow_id: str, version: int = ...) -> Done:
+        """Delete one snapshot of an agent, or all of them."""
     def review_run(
         self,
         *,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 import traceback
 import uuid
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 Observe = Callable[[str, int, float], None]
 """Is told of every call: method (empty where there is none of that name), code (0: it went well), seconds."""
 LONGEST_NAME = 100
+_ESCAPES = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<rest>[^u]))|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Escapes of JSON, those that are whole before those that are half a character."""
 _LOG = logging.getLogger("flowgauge.serve")
 
 
@@ -72,7 +77,7 @@ class Rpc:
         return b"[" + b",".join(answers) + b"]" if answers else None
 
     async def _one(self, request: Json, caller: Caller) -> bytes | None:
-        wrong = _wrong_with(request)
+        wrong = wrong_with(request)
         if wrong:
             self._observe("", INVALID_REQUEST, 0.0)
             return _write(_id_of(request), error=refused(INVALID_REQUEST, f"This is no JSON-RPC 2.0 request: {wrong}."))
@@ -148,10 +153,20 @@ def _read(body: bytes, most_depth: int) -> Json:
     except RecursionError as error:
         raise _Unreadable(_too_deep(most_depth)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _Unreadable(refused(PARSE_ERROR, f"The body is not JSON: {error}.")) from error
+        raise _Unreadable(refused(PARSE_ERROR, f"The body is not JSON: {why_no_json(body) or error}.")) from error
     if body.count(b"[") + body.count(b"{") > most_depth and _deeper(value, most_depth):
         raise _Unreadable(_too_deep(most_depth))
     return value
+
+
+def why_no_json(body: bytes) -> str:
+    """Where the text of a body is at fault, and not its form, in words; a decoder counts from the beginning of a string."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8 (byte 0x{body[error.start]:02x} at position {error.start})"
+    lone = next((found for found in _ESCAPES.finditer(body) if found["lone"]), None)
+    return f"{lone['lone'].decode()} at position {lone.start('lone')} is half a surrogate pair" if lone else ""
 
 
 def _too_deep(most: int) -> RpcError:
@@ -172,7 +187,7 @@ def _inside(value: Json) -> Any:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _wrong_with(request: Json) -> str:
+def wrong_with(request: Json) -> str:
     """What is wrong, for people; empty where nothing is."""
     if not isinstance(request, dict):
         return "it is no object"

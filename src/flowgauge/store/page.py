@@ -15,7 +15,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from sqlalchemy import Column, Connection, Integer, RowMapping, Select, tuple_
 
-from flowgauge.errors import UsageError
+from flowgauge.errors import BadParameter
 
 Item = TypeVar("Item")
 
@@ -58,7 +58,7 @@ def fetch_page(
 ) -> Page[Item]:
     """One page: asks for one row more than it gives, to know whether there is a next."""
     if not 1 <= limit <= LARGEST_LIMIT:
-        raise UsageError(f"A page holds 1 to {LARGEST_LIMIT} items, not {limit}.")
+        raise BadParameter("limit", f"A page holds 1 to {LARGEST_LIMIT} items, not {limit}.")
     columns = order.columns
     if cursor is not None:
         after = _read(cursor, order)
@@ -78,7 +78,8 @@ def _read(cursor: str, order: Order) -> tuple[str | int, ...]:
     try:
         found, *last = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=list[str | _Whole])
     except (msgspec.DecodeError, binascii.Error, ValueError) as error:
-        raise UsageError("The cursor is damaged.", remedy="Start again without a cursor.") from error
+        raise BadParameter("cursor", "The cursor is damaged.", remedy="Start again without a cursor.") from error
     if found != order.kind or [isinstance(each, int) for each in last] != order.numbers:
-        raise UsageError(f"The cursor belongs to a list of {found}, not of {order.kind}.", remedy="Start again without a cursor.")
+        told = f"The cursor belongs to a list of {found}, not of {order.kind}."
+        raise BadParameter("cursor", told, remedy="Start again without a cursor.")
     return tuple(last)

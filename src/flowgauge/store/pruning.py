@@ -3,7 +3,8 @@
 A bench goes whole: its trials, benchmarks and plays with it, once it is
 finished and unless a baseline stands on it. The plays of a bench never go
 without it. All other plays go by themselves, once they have ended; so do
-benchmarks that no bench made, by subject.
+benchmarks that no bench made, by subject. Snapshots of versions and agents stay
+unless they are asked for: who lost one would take the next for the first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from flowgauge.store.workflows import find_workflow
 _DAY_MS = 86_400_000
 _BATCH = 500
 _AFTER_ALL = "~"
+_SNAPSHOT = "snapshot"
 _Which = list[ColumnElement[bool]]
 
 
@@ -36,6 +38,8 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     benches: int = 0
     trials: int = 0
     benchmarks: int = 0
+    """Without snapshots."""
+    snapshots: int = 0
     answers: int = 0
     events: int = 0
     dry_run: bool
@@ -45,12 +49,18 @@ class Pruning(Events):
     """The part of a Store that makes room."""
 
     def prune(
-        self, *, keep_newest: int | None = None, younger_than_days: float | None = None, workflow: str | None = None, dry_run: bool = False
+        self,
+        *,
+        keep_newest: int | None = None,
+        younger_than_days: float | None = None,
+        workflow: str | None = None,
+        snapshots: bool = False,
+        dry_run: bool = False,
     ) -> Pruned:
         """Delete plays and whole benches, but the newest N of each, or those younger than D days. Never one that has not ended.
 
-        Of benchmarks without a bench the newest N of each subject stay. What a baseline stands on stays in any case. By age, and where
-        no workflow is named, cached answers and events go too.
+        Of benchmarks without a bench the newest N of each subject stay. What a baseline stands on stays in any case. With
+        `snapshots` those go alike. By age, and where no workflow is named, cached answers and events go too.
         """
         if (keep_newest is None) == (younger_than_days is None):
             raise UsageError("Say what to keep: the newest N plays and benches, or those younger than D days; one of the two.")
@@ -60,10 +70,10 @@ class Pruning(Events):
         with self._database.reading() as connection:
             old_plays = _old_plays(connection, keep_newest, before_ms, workflow)
             old_benches = _old_benches(connection, keep_newest, before_ms, workflow)
-            old_benchmarks = _old_benchmarks(connection, keep_newest, before_ms, workflow)
+            old_benchmarks = _old_benchmarks(connection, keep_newest, before_ms, workflow, snapshots=snapshots)
             counted = _count(connection, old_plays)
             of_benches = count_benches(connection, select(benches.c.uid).where(*old_benches))
-            alone = connection.scalar(select(func.count()).select_from(benchmarks).where(*old_benchmarks)) or 0
+            alone, kept_apart = _count_benchmarks(connection, old_benchmarks)
         if not dry_run:
             self._delete_all(old_plays, old_benches, old_benchmarks)
         by_age = before_ms if workflow is None else None
@@ -73,6 +83,7 @@ class Pruning(Events):
             benches=of_benches.benches,
             trials=of_benches.trials,
             benchmarks=of_benches.benchmarks + alone,
+            snapshots=kept_apart,
             answers=0 if by_age is None else self._answers(by_age, dry_run),
             events=0 if by_age is None else self.prune_events(by_age, dry_run=dry_run),
             dry_run=dry_run,
@@ -144,9 +155,11 @@ def _old_benches(connection: Connection, keep_newest: int | None, before_ms: int
     return [*conditions, benches.c.uid < _last_kept(connection, newest, keep_newest or 0)]
 
 
-def _old_benchmarks(connection: Connection, keep_newest: int | None, before_ms: int | None, workflow: str | None) -> _Which:
+def _old_benchmarks(
+    connection: Connection, keep_newest: int | None, before_ms: int | None, workflow: str | None, *, snapshots: bool
+) -> _Which:
     """Of those that no bench made: these go with none."""
-    of_it = [benchmarks.c.bench_uid == ""]
+    of_it: _Which = [benchmarks.c.bench_uid == "", *([] if snapshots else [benchmarks.c.kind != _SNAPSHOT])]
     if workflow is not None:
         of_it.append(benchmarks.c.workflow_sid == find_workflow(connection, workflow).sid)
     if before_ms is not None:
@@ -156,6 +169,14 @@ def _old_benchmarks(connection: Connection, keep_newest: int | None, before_ms: 
     )
     ranked = select(benchmarks.c.sid, place.label("place")).where(*of_it).subquery()
     return [_no_baseline(), benchmarks.c.sid.in_(select(ranked.c.sid).where(ranked.c.place > (keep_newest or 0)))]
+
+
+def _count_benchmarks(connection: Connection, old: _Which) -> tuple[int, int]:
+    """Others, and snapshots."""
+    kinds = connection.execute(select(benchmarks.c.kind, func.count()).where(*old).group_by(benchmarks.c.kind))
+    counted = {str(kind): int(count) for kind, count in kinds}
+    snapshots = counted.pop(_SNAPSHOT, 0)
+    return sum(counted.values()), snapshots
 
 
 def _no_baseline() -> ColumnElement[bool]:

@@ -87,6 +87,28 @@ def test_lists_are_newest_first_and_leave_out_what_is_large(store_url: str) -> N
     hosted(store_url, work)
 
 
+@pytest.mark.parametrize("name", ["benchmark_list_for_version", "benchmark_latest_for_version", "benchmark_find"])
+def test_a_version_that_is_not_known_is_not_one_that_was_never_measured(tmp_path: Any, name: str) -> None:
+    async def work(host: Host) -> None:
+        version = (await saved(host))["version"]["sid"]
+        never = await host.call(name, {"workflow_version_sid": version})
+        assert never is None or never["items"] == []
+        with pytest.raises(NotFound, match="wv_x"):
+            await host.call(name, {"workflow_version_sid": "wv_x"})
+
+    hosted(str(tmp_path / "a.db"), work)
+
+
+def test_who_gives_no_cases_is_told_what_the_server_takes(tmp_path: Any) -> None:
+    async def work(host: Host) -> None:
+        flow = (await saved(host))["sid"]
+        with pytest.raises(BadFile, match="Give `configs` with `cases` or `state_variants`") as caught:
+            await host.call("benchmark_start", {"workflow_sid": flow})
+        assert "dataset" not in str(caught.value)
+
+    hosted(str(tmp_path / "a.db"), work)
+
+
 def test_benchmarks_are_found_by_all_that_is_asked(tmp_path: Any) -> None:
     async def work(host: Host) -> None:
         flow = (await saved(host))["sid"]
@@ -110,7 +132,7 @@ def test_benchmarks_are_found_by_all_that_is_asked(tmp_path: Any) -> None:
     ("model", "cost_source", "positive"),
     [
         pytest.param("openai/gpt-4o-mini", "computed", True, id="a known model has its price"),
-        pytest.param("nobody/knows-this-one", "unknown", False, id="an unknown one costs nothing, with its mark"),
+        pytest.param("nobody/knows-this-one", "unpriced", False, id="an unknown one costs nothing, with its mark"),
     ],
 )
 def test_the_cost_of_a_run(tmp_path: Any, model: str, cost_source: str, positive: bool) -> None:

@@ -6,16 +6,25 @@ import json
 import re
 import types
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.app.hosting import hosted
 
 from flowgauge import errors
+from flowgauge.app.bench import load
+from flowgauge.app.bench_pins import overridden
+from flowgauge.app.host import Host
+from flowgauge.app.operations.benches import bench_request
 from flowgauge.app.operations.calling import read_params
 from flowgauge.app.operations.operation import Operation
 from flowgauge.app.operations.table import GROUPS, OPERATIONS
+from flowgauge.app.schedule_requests import params_of
+from flowgauge.nodes.ai import AiNode, model_of
+from flowgauge.run.graph import Graph
 from flowgauge.store.page import Page
 
 TEXT = (Path(__file__).parents[3] / "docs" / "rpc.md").read_text(encoding="utf-8")
@@ -65,6 +74,50 @@ def test_a_section_has_every_parameter_and_no_other(operation: Operation) -> Non
 def test_the_example_of_a_section_is_taken(operation: Operation) -> None:
     (example,) = re.findall(r"^```json\n(.+?)\n```$", DOCUMENTED[operation.name], flags=re.MULTILINE | re.DOTALL)
     read_params(operation, json.loads(example))
+
+
+@pytest.mark.parametrize("name", ["benchmark_start", "schedule_set"])
+def test_the_example_of_what_measures_can_be_typed_as_it_stands(tmp_path: Path, name: str) -> None:
+    (example,) = re.findall(r"^```json\n(.+?)\n```$", DOCUMENTED[name], flags=re.MULTILINE | re.DOTALL)
+
+    async def work(host: Host) -> tuple[Any, set[tuple[str, str]]]:
+        await host.call("workflow_from_template", {"name": "ticket-triage"})
+        asked = json.loads(example)
+        bench, _ = load(host.store, bench_request(host.store, params_of(asked.get("request", asked))))
+        assert bench is not None
+        graphs = [Graph(workflow) for workflow in overridden(host.store, bench).values()]
+        called = {model_of(vertex.config) for graph in graphs for vertex in graph.vertices.values() if isinstance(vertex.node, AiNode)}
+        return await host.call(name, asked) if name == "schedule_set" else None, called
+
+    made, called = hosted(str(tmp_path / "a.db"), work)
+    if name == "schedule_set":
+        assert (made["name"], made["enabled"]) == ("nightly", True)
+    else:
+        assert called == {("openai", "gpt-4o-mini")}
+
+
+def cost_sources(record: Any, seen: set[Any]) -> Iterator[tuple[str, ...]]:
+    """The words of every `cost_source` in a type, however deep."""
+    for inner in (record, *typing.get_args(record)):
+        if inner in seen:
+            continue
+        seen.add(inner)
+        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+            for field in msgspec.structs.fields(inner):
+                if field.name == "cost_source":
+                    yield tuple(sorted(typing.get_args(field.type)))
+                yield from cost_sources(field.type, seen)
+        elif inner is not record:
+            yield from cost_sources(inner, seen)
+
+
+def test_the_source_of_a_cost_has_the_same_words_everywhere() -> None:
+    seen: set[Any] = set()
+    found = [words for operation in OPERATIONS.values() for words in cost_sources(operation.result, seen)]
+    assert len(found) > 3
+    assert set(found) == {("computed", "none", "provider", "unpriced")}
+    told = re.findall(r"^\| `cost_source` \| (.+) \|$", RECORDS_TEXT, flags=re.MULTILINE)
+    assert set(told) == {"provider, computed, unpriced or none."}
 
 
 @pytest.mark.parametrize("operation", ROWS)

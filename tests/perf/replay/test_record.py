@@ -251,8 +251,8 @@ def test_a_bundle_does_not_take_the_place_of_another(flowgauge: Program, tmp_pat
         pytest.param(["agents.py:agent", "--episode", "2"], "--episode is for scenarios", id="an episode of a function"),
         pytest.param(["agents.py:agent", "--episode", "1"], "--episode is for scenarios", id="the first episode of a function"),
         pytest.param(["scenario.yaml", "--episode", "0"], "Invalid value for '--episode'", id="an episode before the first"),
-        pytest.param(["scenario.yaml", "--timeout", "nan"], "nan is no length of time", id="a time that is no number"),
-        pytest.param(["scenario.yaml", "--timeout", "inf"], "inf is no length of time", id="a time without end"),
+        pytest.param(["scenario.yaml", "--timeout", "nan"], "nan is no finite number", id="a time that is no number"),
+        pytest.param(["scenario.yaml", "--timeout", "inf"], "inf is no finite number", id="a time without end"),
         pytest.param(["agents.py:agent", "-i", "word"], "There is no '=' in word", id="an input without a value"),
     ],
 )

@@ -10,8 +10,8 @@ from msgspec import Meta
 from flowgauge.app.agent_facts import LAST, MOST
 from flowgauge.app.agents import AgentBaselines, AgentVersion
 from flowgauge.app.data_folder import data_folder
-from flowgauge.app.operations.operation import LARGEST, Operation, Params
-from flowgauge.registry.agents.agent import LONGEST_ID
+from flowgauge.app.operations.operation import LARGEST, Done, Operation, Params
+from flowgauge.registry.agents.agent import LONGEST_ID, agent_of
 from flowgauge.registry.agents.changes import AgentChanges, AgentTrend
 from flowgauge.registry.agents.snapshot import LONGEST_TEXT, AgentSnapshot, Sections
 from flowgauge.registry.agents.triggers import Trigger
@@ -64,6 +64,12 @@ class AgentGet(AgentNamed, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Which snapshot."""
 
     version: Annotated[int, Meta(ge=0, le=LARGEST, description="0: the newest.")] = 0
+
+
+class AgentDelete(AgentNamed, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which of its snapshots."""
+
+    version: Annotated[int, Meta(ge=0, le=LARGEST, description="0: all of them.")] = 0
 
 
 class AgentList(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -124,6 +130,13 @@ async def agent_list(host: Host, params: AgentList) -> tuple[AgentVersion, ...]:
     return tuple(await asyncio.to_thread(_agents(host).list_versions, params.prompt_id, params.flow_id))
 
 
+async def agent_delete(host: Host, params: AgentDelete) -> Done:
+    """Raises NotFound."""
+    gone = await asyncio.to_thread(_agents(host).remove_snapshots, params.prompt_id, params.flow_id, params.version)
+    named, versions = str(agent_of(params.prompt_id, params.flow_id)), ", ".join(f"v{number}" for number in gone)
+    return Done(sid=named, message=f"Of the agent {named} {versions} {'is' if len(gone) == 1 else 'are'} deleted.")
+
+
 ROWS = (
     Operation(
         name="agent_capture",
@@ -165,5 +178,13 @@ ROWS = (
         result=tuple[AgentVersion, ...],
         run=agent_list,
         summary="The snapshots of an agent, or of all, by version.",
+    ),
+    Operation(
+        name="agent_delete",
+        scope="admin",
+        params=AgentDelete,
+        result=Done,
+        run=agent_delete,
+        summary="Delete one snapshot of an agent, or all of them.",
     ),
 )

@@ -16,13 +16,14 @@ from msgspec import Meta
 from flowgauge.app.bench import BenchRequest
 from flowgauge.app.host_benches import GRACE_S
 from flowgauge.app.made_inputs import Batch, batches, checked_sets, fitting
-from flowgauge.app.operations.benchmark_views import CostKnown, view
+from flowgauge.app.operations.benchmark_views import view
 from flowgauge.app.operations.benchmarks import BenchmarkRef
 from flowgauge.app.operations.operation import Operation, Params
 from flowgauge.app.operations.workflows import WorkflowRef, find_version_of
 from flowgauge.errors import NotMeasured
 from flowgauge.model.bench import BenchStatus
 from flowgauge.model.ids import bench_id
+from flowgauge.model.play import CostSource
 from flowgauge.model.workflow import InputDecl, Json
 from flowgauge.nodes.codec import read_workflow
 from flowgauge.report.benchmark_text import benchmark_text
@@ -95,8 +96,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     success_rate: float
     avg_duration_ms: float | None
     estimated_cost_usd: float
-    """Per run; 0.0 also where `cost_source` is unknown."""
-    cost_source: CostKnown
+    """Per run; 0.0 also where `cost_source` is unpriced."""
+    cost_source: CostSource
 
 
 class BenchmarkReport(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,7 +1,7 @@
 """A benchmark and its runs as callers see them.
 
 Every field of the record is there, always. A cost that nobody knows is 0.0 with
-`cost_source` unknown in `estimated_cost_usd`, because callers add it up and
+`cost_source` unpriced in `estimated_cost_usd`, because callers add it up and
 show it; everywhere else unknown stays null.
 """
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from flowgauge.store.store import Store
 
 RunStatus = Literal["success", "failed", "timeout"]
-CostKnown = Literal["provider", "computed", "none", "unknown"]
-"""Whose figure a cost is; none: nothing was called that costs money; unknown: a model without a known price."""
-_COSTS: dict[CostSource, CostKnown] = {"provider": "provider", "computed": "computed", "none": "none", "unpriced": "unknown"}
 _COPIED = (
     "sid", "workflow_sid", "workflow_version_sid", "created_at", "num_runs", "success_rate", "avg_duration_ms", "min_duration_ms",
     "max_duration_ms", "total_retries", "avg_tokens_prompt", "avg_tokens_completion", "difficulty_rating", "notes", "bench_id", "config",
@@ -55,7 +52,7 @@ class PerRunResult(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     cost_usd: float | None
     """Null where the model has no known price."""
-    cost_source: CostKnown
+    cost_source: CostSource
     failure_category: str
     """Empty on success; wrong_answer where it ran and a check did not pass."""
     scores: dict[str, float]
@@ -95,8 +92,8 @@ class BenchmarkView(msgspec.Struct, frozen=True, kw_only=True):
     avg_tokens_prompt: float | None
     avg_tokens_completion: float | None
     estimated_cost_usd: float
-    """Per run; 0.0 also where `cost_source` is unknown."""
-    cost_source: CostKnown
+    """Per run; 0.0 also where `cost_source` is unpriced."""
+    cost_source: CostSource
     difficulty_rating: Annotated[float, Meta(ge=0, le=1)]
     runs: tuple[PerRunResult, ...] | None
     """Null where they were not asked for; the first page of them otherwise."""
@@ -122,7 +119,7 @@ def view(benchmark: Benchmark, runs: tuple[PerRunResult, ...] | None = None, nex
     return BenchmarkView(
         **{name: getattr(benchmark, name) for name in _COPIED},
         estimated_cost_usd=benchmark.estimated_cost_usd or 0.0,
-        cost_source="unknown" if benchmark.estimated_cost_usd is None and benchmark.num_runs else _COSTS[benchmark.cost_source],
+        cost_source="unpriced" if benchmark.estimated_cost_usd is None and benchmark.num_runs else benchmark.cost_source,
         metrics={name: Figure(value=one.value, direction=one.direction, unit=one.unit) for name, one in benchmark.metrics.items()},
         stats=_stats(benchmark.stats),
         runs=runs,
@@ -160,7 +157,7 @@ def run_result(trial: Trial, cases: Mapping[str, Case]) -> PerRunResult:
         repetition=trial.repetition,
         run_id=trial.run_id,
         cost_usd=answer.cost_usd,
-        cost_source=_COSTS[answer.cost_source],
+        cost_source=answer.cost_source,
         failure_category=trial.failure_category,
         scores=trial.scores,
     )

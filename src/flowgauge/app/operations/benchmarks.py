@@ -13,6 +13,7 @@ from flowgauge.app.operations.operation import LARGEST, Done, Limit, Operation, 
 from flowgauge.app.operations.workflows import WorkflowRef
 from flowgauge.app.policies import policy_of
 from flowgauge.app.trends import trends_of
+from flowgauge.errors import NotFound
 from flowgauge.model.benchmark import Benchmark
 from flowgauge.model.verdict import Comparison, Trend
 from flowgauge.model.workflow import Json
@@ -139,7 +140,6 @@ async def benchmark_find(host: Host, params: BenchmarkFind) -> Page[BenchmarkVie
     """Newest first."""
     wanted = {
         "workflow": params.workflow_sid,
-        "version": params.workflow_version_sid,
         "bench": params.bench_id,
         "name": params.name,
         "name_prefix": params.name_prefix,
@@ -149,6 +149,8 @@ async def benchmark_find(host: Host, params: BenchmarkFind) -> Page[BenchmarkVie
         "tags": params.tags,
         "before": params.before,
     }
+    if params.workflow_version_sid:
+        wanted["version"] = await asyncio.to_thread(_known_version, host.store, params.workflow_version_sid)
     asked = {name: value for name, value in wanted.items() if value}
     if params.config is not None:
         asked["config"] = params.config
@@ -162,13 +164,15 @@ async def benchmark_list_for_workflow(host: Host, params: OfWorkflow) -> Page[Be
 
 
 async def benchmark_list_for_version(host: Host, params: OfVersion) -> Page[BenchmarkView]:
-    """Newest first."""
-    return await asyncio.to_thread(_listed, host.store, params, version=params.workflow_version_sid)
+    """Newest first. Raises NotFound for a version that is not known."""
+    version = await asyncio.to_thread(_known_version, host.store, params.workflow_version_sid)
+    return await asyncio.to_thread(_listed, host.store, params, version=version)
 
 
 async def benchmark_latest_for_version(host: Host, params: LatestForVersion) -> BenchmarkView | None:
-    """Null where the version was never measured."""
-    found = await asyncio.to_thread(host.store.latest_for_version, params.workflow_version_sid, params.config)
+    """Null where the version was never measured. Raises NotFound for one that is not known."""
+    version = await asyncio.to_thread(_known_version, host.store, params.workflow_version_sid)
+    found = await asyncio.to_thread(host.store.latest_for_version, version, params.config)
     return view(found) if found else None
 
 
@@ -199,6 +203,17 @@ async def benchmark_trend(host: Host, params: BenchmarkTrend) -> tuple[Trend, ..
 def _one(store: Store, params: BenchmarkGet) -> BenchmarkView:
     benchmark = store.get_benchmark(params.sid)
     return _with_runs(store, benchmark, params.runs_limit) if params.with_runs else view(benchmark)
+
+
+def _known_version(store: Store, ref: str) -> str:
+    """Its sid. A version that was deleted is known by what was measured of it."""
+    with about("workflow_version_sid"):
+        try:
+            return store.get_version(ref).sid
+        except NotFound:
+            if store.latest_for_version(ref) is None:
+                raise
+            return ref
 
 
 def _listed(store: Store, params: Listed, **asked: Any) -> Page[BenchmarkView]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
+from flowgauge.app.operations.misfits import in_words
 from flowgauge.app.operations.operation import Operation, Params
 from flowgauge.app.operations.table import OPERATIONS
 from flowgauge.errors import BadParameter, NotAllowed, NotFound
@@ -60,4 +61,12 @@ def _bad(operation: Operation, told: str) -> BadParameter:
     what = _PLACE.sub("", told)
     known = ", ".join(field.encode_name for field in msgspec.structs.fields(operation.params)) or "none"
     where = f"Parameter '{path}' of" if path else "The parameters of"
-    return BadParameter(path, f"{where} {operation.name}: {what[:1].lower()}{what[1:]}.", remedy=f"Parameters: {known}.")
+    words = _choices(operation, path)
+    remedy = f"It takes {', '.join(words)}." if words and not named else f"Parameters: {known}."
+    return BadParameter(path, f"{where} {operation.name}: {in_words(what)}.", remedy=remedy)
+
+
+def _choices(operation: Operation, path: str) -> tuple[str, ...]:
+    """The words of a parameter that takes only some."""
+    hint = next((field.type for field in msgspec.structs.fields(operation.params) if field.encode_name == path), None)
+    return next((get_args(each) for each in (hint, *get_args(hint)) if get_origin(each) is Literal), ())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from flowgauge.app.host_events import known_subject
 from flowgauge.app.operations.operation import LARGEST, Done, Operation, Paged, Params, about
 from flowgauge.app.operations.workflows import WorkflowRef, find_version_of
 from flowgauge.define.overrides import override_workflow
@@ -128,8 +129,10 @@ async def play_delete(host: Host, params: PlaySid) -> Done:
 
 
 async def play_events(host: Host, params: PlayEvents) -> Events:
-    """Poll form of the stream at /events."""
-    found = await host.hub.after(params.after, limit=params.limit, wait_s=params.wait_s, play_sid=params.sid, bench_id=params.bench_id)
+    """Poll form of the stream at /events. Raises NotFound for a play or bench that is not there."""
+    with about("bench_id"):
+        bench_id = await asyncio.to_thread(known_subject, host.store, params.sid, params.bench_id)
+    found = await host.hub.after(params.after, limit=params.limit, wait_s=params.wait_s, play_sid=params.sid, bench_id=bench_id)
     return Events(items=tuple(found), last_id=found[-1].id if found else params.after)
 
 

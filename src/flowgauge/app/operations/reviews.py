@@ -16,7 +16,7 @@ from flowgauge.app.data_folder import data_folder
 from flowgauge.app.operations.operation import Operation, Params, about
 from flowgauge.app.policies import policy_of
 from flowgauge.app.review import ReviewRequest, review, settings_for
-from flowgauge.app.review_baselines import Asked, Gated, agent_named
+from flowgauge.app.review_baselines import Asked, Gated, agent_named, upgrade_named
 from flowgauge.errors import BadParameter, Conflict
 from flowgauge.model.workflow import Json
 from flowgauge.registry.review.decision import Review
@@ -76,7 +76,9 @@ def _asked(params: ReviewRun) -> Asked:
         missing = "new_version" if params.old_version else "old_version"
         raise BadParameter(missing, "An upgrade needs both versions.", remedy=f"Give {missing}, too.")
     gate = Gated(candidate=params.candidate, baseline=params.baseline, policy=policy) if params.baseline else None
-    return Asked(gate=gate, agents=agents, upgrade=(params.old_version, params.new_version) if params.old_version else None)
+    with about("old_version"):
+        upgrade = upgrade_named(params.old_version, params.new_version) if params.old_version else None
+    return Asked(gate=gate, agents=agents, upgrade=upgrade)
 
 
 ROWS = (

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from flowgauge.app.data_folder import data_folder
-from flowgauge.app.operations.operation import Nothing, Operation, Params
+from flowgauge.app.operations.operation import Nothing, Operation, Params, about
 from flowgauge.app.registry import Registry
-from flowgauge.registry.adapter import Description
+from flowgauge.model.verdict import Comparison
+from flowgauge.registry.adapter import Description, Tier
 from flowgauge.registry.snapshot import AskedTier, Snapshot
 from flowgauge.registry.stopping import in_thread
-from flowgauge.registry.upgrade import UpgradeCheck
+from flowgauge.registry.upgrade import TOLERANCE, UpgradeCheck
 
 if TYPE_CHECKING:
     from flowgauge.app.host import Host
@@ -43,6 +44,15 @@ class UpgradeChecked(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     strict: Annotated[bool, Meta(description="Do not let a first version through.")] = False
 
 
+class SnapshotCompare(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which versions, by which metrics."""
+
+    old: Version
+    new: Version
+    tier: Annotated[Tier, Meta(description="Which metrics.")] = "fast"
+    tolerance: Annotated[float, Meta(ge=0, lt=1, description="Harm that is let pass: 0.05 is 5 %.")] = TOLERANCE
+
+
 def _registry(host: Host) -> Registry:
     return Registry(host.store, data_folder(host.store.place))
 
@@ -61,6 +71,13 @@ async def snapshot_get(host: Host, params: SnapshotGet) -> Snapshot:
 async def snapshot_list(host: Host, _: Nothing) -> tuple[Snapshot, ...]:
     """Those of files and store."""
     return tuple(await asyncio.to_thread(_registry(host).snapshots.list))
+
+
+async def snapshot_compare(host: Host, params: SnapshotCompare) -> Comparison:
+    """An unknown old version is an attempt that failed, and says so; an unknown new one is an error."""
+    work = _registry(host).snapshots.compare
+    with about("new"):
+        return (await asyncio.to_thread(work, params.old, params.new, params.tier, params.tolerance)).comparison
 
 
 async def upgrade_check(host: Host, params: UpgradeChecked) -> UpgradeCheck:
@@ -90,6 +107,14 @@ ROWS = (
         result=tuple[Snapshot, ...],
         run=snapshot_list,
         summary="All snapshots, oldest first.",
+    ),
+    Operation(
+        name="snapshot_compare",
+        scope="read",
+        params=SnapshotCompare,
+        result=Comparison,
+        run=snapshot_compare,
+        summary="Hold the metrics of one version against another's, by bare thresholds.",
     ),
     Operation(
         name="upgrade_check",

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from flowgauge.model.benchmark import Benchmark
 from flowgauge.model.figure import Metric
+from flowgauge.model.ids import bench_name
 from flowgauge.model.workflow import Value
 from flowgauge.registry.adapter import Skip
 from flowgauge.registry.adapters.built_in import BuiltIn, Context
@@ -40,7 +41,7 @@ def _newest(found: Iterable[Benchmark], benches: tuple[str, ...]) -> list[Benchm
     """The last wins: they come oldest first."""
     last: dict[tuple[str, str], Benchmark] = {}
     for each in found:
-        name = each.bench_id.rsplit("-", 2)[0]
+        name = bench_name(each.bench_id)
         if not benches or name in benches:
             last[name, each.config] = each
     return list(last.values())

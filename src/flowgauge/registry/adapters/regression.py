@@ -19,10 +19,10 @@ from msgspec import Meta
 
 from flowgauge.model.figure import Metric
 from flowgauge.model.workflow import Value
-from flowgauge.nodes.program import Limits, run_program
-from flowgauge.registry import stopping
+from flowgauge.nodes.program import Limits
 from flowgauge.registry.adapter import Skip
 from flowgauge.registry.adapters.built_in import BuiltIn, Context
+from flowgauge.registry.programs import run_guarded
 
 _MOST_BYTES = 50_000_000
 _TAIL = 300
@@ -46,7 +46,7 @@ def run(settings: Settings, context: Context) -> Mapping[str, Metric]:
         report = Path(folder, "junit.xml")
         limits = Limits(max_bytes=_MOST_BYTES, timeout_s=context.time_limit_s)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-        ended = stopping.run(run_program(_argv(settings, report), b"", environment, limits, cwd=settings.folder))
+        ended = run_guarded(_argv(settings, report), environment, limits, cwd=settings.folder)
         if not report.exists():
             said = (ended.stderr or ended.stdout).decode(errors="replace").strip()[-_TAIL:]
             raise ValueError(f"pytest wrote no report (exit code {ended.exit_code}): {said}")

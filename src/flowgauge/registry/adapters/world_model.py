@@ -1,25 +1,30 @@
 """world_model: flush rate, correction density and queries, from a health source that the user names.
 
 The source is a JSON file or an http(s) address that answers JSON. A figure that
-it does not have is not there; one that is no number is an error.
+it does not have is not there; one that is no number is an error. It is read by a
+process of its own, so that the time limit holds for all of it.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import urllib.error
-import urllib.request
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from flowgauge.errors import Failed
 from flowgauge.model.figure import Direction, Metric
 from flowgauge.model.workflow import Value
+from flowgauge.nodes.program import Limits
+from flowgauge.registry import fetching
 from flowgauge.registry.adapter import Skip
 from flowgauge.registry.adapters.built_in import BuiltIn, Context
+from flowgauge.registry.programs import run_guarded
 
 FIGURES: dict[str, tuple[Direction, str]] = {
     "flush_rate": ("higher", "ratio"),
@@ -28,6 +33,7 @@ FIGURES: dict[str, tuple[Direction, str]] = {
 }
 _MOST_BYTES = 5_000_000
 _LONGEST_S = 30.0
+_TAIL = 300
 
 
 class Settings(Value, frozen=True):
@@ -58,29 +64,23 @@ def _metric(name: str, value: Any) -> Metric:
 
 
 def _read(source: str, timeout_s: float) -> Any:
-    text = _fetch(source, timeout_s) if source.startswith(("http://", "https://")) else _file(source)
-    if len(text) > _MOST_BYTES:
+    argv = [sys.executable, "-I", str(Path(fetching.__file__).absolute()), source, str(_MOST_BYTES)]
+    try:
+        ended = run_guarded(argv, dict(os.environ), Limits(max_bytes=2 * _MOST_BYTES, timeout_s=timeout_s))
+    except Failed as error:
+        if error.failure.kind != "timeout":
+            raise
+        raise ValueError(f"{source} was not read to its end within {timeout_s:g} s") from None
+    if ended.exit_code == fetching.ABSENT:
+        raise Skip(f"there is no file {source}")
+    if ended.exit_code:
+        raise ValueError(f"{source} does not answer: {ended.stderr.decode(errors='replace')[-_TAIL:]}")
+    if len(ended.stdout) > _MOST_BYTES:
         raise ValueError(f"{source} answers more than {_MOST_BYTES // 1_000_000} MB")
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return json.loads(ended.stdout)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{source} is no JSON: {error}") from None
-
-
-def _fetch(address: str, timeout_s: float) -> bytes:
-    try:
-        with urllib.request.urlopen(address, timeout=timeout_s) as answer:  # noqa: S310 - http and https only, see above
-            return bytes(answer.read(_MOST_BYTES + 1))
-    except (OSError, urllib.error.URLError) as error:
-        raise ValueError(f"{address} does not answer: {getattr(error, 'reason', error)}") from None
-
-
-def _file(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(_MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise Skip(f"there is no file {path}") from None
 
 
 def _at(told: Any, way: str) -> Any:

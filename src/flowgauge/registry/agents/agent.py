@@ -33,11 +33,12 @@ class Agent(msgspec.Struct, frozen=True, order=True):
 
     @property
     def subject(self) -> str:
-        """`agent:<prompt>/<flow>`, in the store. The first `/` parts the two."""
-        return f"{SUBJECT}{self.prompt_id.replace('%', '%25').replace('/', '%2F')}/{self.flow_id}"
+        """`agent:<prompt>/<flow>`, in the store."""
+        return f"{SUBJECT}{self}"
 
     def __str__(self) -> str:
-        return f"{self.prompt_id}/{self.flow_id}"
+        """`<prompt>/<flow>`. The first `/` parts the two: those of the prompt are escaped, and so is what escapes them."""
+        return f"{self.prompt_id.replace('%', '%25').replace('/', '%2F')}/{self.flow_id}"
 
 
 def agent_of(prompt_id: str, flow_id: str) -> Agent:
@@ -58,9 +59,19 @@ def agent_in(folder: str) -> Agent | None:
     return found if parted and found.folder == folder else None
 
 
-def agent_called(subject: str) -> Agent:
-    """The agent whose subject it is."""
-    prompt_id, _, flow_id = subject.removeprefix(SUBJECT).partition("/")
+def agent_called(subject: str) -> Agent | None:
+    """The agent whose subject it is; None where it is nobody's."""
+    try:
+        return agent_spelled(subject.removeprefix(SUBJECT))
+    except UsageError:
+        return None
+
+
+def agent_spelled(text: str) -> Agent:
+    """The agent that is shown like this. Raises UsageError."""
+    prompt_id, slash, flow_id = text.partition("/")
+    if not slash:
+        raise UsageError(f"{text[:LONGEST_ID]!r} names no agent.", remedy="Write PROMPT/FLOW, and %2F for a / in the prompt.")
     return agent_of(prompt_id.replace("%2F", "/").replace("%25", "%"), flow_id)
 
 

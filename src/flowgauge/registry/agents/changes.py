@@ -23,7 +23,7 @@ _RATE_ENDS = ("_rate", "accuracy")
 Verdict = Literal["improved", "unchanged", "regressed", "new", "vanished", "unknown"]
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class FigureChange(msgspec.Struct, frozen=True, kw_only=True):
     """One figure in both."""
 
     metric: str
@@ -43,7 +43,7 @@ class AgentChanges(msgspec.Struct, frozen=True, kw_only=True):
     flow_id: str
     old_version: int
     new_version: int
-    changes: tuple[Change, ...]
+    changes: tuple[FigureChange, ...]
 
 
 class AgentTrend(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,12 +89,12 @@ def compared(old: AgentSnapshot, new: AgentSnapshot) -> AgentChanges:
     )
 
 
-def _changes(old: dict[str, Metric], new: dict[str, Metric]) -> Iterator[Change]:
+def _changes(old: dict[str, Metric], new: dict[str, Metric]) -> Iterator[FigureChange]:
     for name in dict.fromkeys((*old, *new)):
         before = old[name].value if name in old else None
         after = new[name].value if name in new else None
         kind = new.get(name) or old[name]
-        yield Change(
+        yield FigureChange(
             metric=name,
             old=before,
             new=after,

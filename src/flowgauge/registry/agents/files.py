@@ -8,9 +8,7 @@ is no snapshot, or is of another agent or version than its place says.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from flowgauge.errors import BadFile, Conflict
 from flowgauge.model.problem import Problem
 from flowgauge.registry.agents.agent import Agent, agent_in
 from flowgauge.registry.agents.snapshot import AgentSnapshot
+from flowgauge.registry.whole_file import make_folder, write_whole
 from flowgauge.store.filelock import locked
 
 FOLDER = "baselines"
@@ -30,8 +29,7 @@ _VERSION = re.compile(r"v([1-9][0-9]{0,8})\.json")
 @contextlib.contextmanager
 def writing(data: Path) -> Iterator[None]:
     """Around choosing a number and writing its file. Raises Conflict where others take too long."""
-    folder = data / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(data / FOLDER)
     with locked(folder / ".lock", wait_s=_WAIT_S) as had:
         if not had:
             raise Conflict("Another snapshot of an agent is being written.", remedy="Try again.")
@@ -41,22 +39,9 @@ def writing(data: Path) -> Iterator[None]:
 def write(data: Path, agent: Agent, snapshot: AgentSnapshot) -> Path:
     """The caller holds the lock. Raises Conflict where the version is taken."""
     place = _place(data, agent, snapshot.version)
-    place.parent.mkdir(exist_ok=True)
     if place.exists():
         raise Conflict(f"There is a {place.name} of the agent {agent} already.", remedy="Capture it again.")
-    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=".snapshot-", suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(msgspec.json.format(msgspec.json.encode(snapshot)))
-            out.flush()
-            os.fsync(out.fileno())
-        part.chmod(0o644)
-        part.replace(place)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return place
+    return write_whole(place, msgspec.json.format(msgspec.json.encode(snapshot)))
 
 
 def read(data: Path, agent: Agent, version: int) -> AgentSnapshot | None:
@@ -79,11 +64,20 @@ def versions(data: Path, agent: Agent) -> list[int]:
 
 
 def agents(data: Path) -> list[Agent]:
-    """All that have a folder."""
+    """All that have a file."""
     folder = data / FOLDER
     if not folder.is_dir():
         return []
-    return sorted(found for each in folder.iterdir() if each.is_dir() and (found := agent_in(each.name)) is not None)
+    named = (agent_in(each.name) for each in folder.iterdir() if each.is_dir())
+    return sorted(found for found in named if found is not None and versions(data, found))
+
+
+def remove(data: Path, agent: Agent, version: int) -> None:
+    """Whatever is in it. The caller holds the lock. The folder goes with the last."""
+    place = _place(data, agent, version)
+    place.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # somebody's files are in it, or there is none
+        place.parent.rmdir()
 
 
 def _place(data: Path, agent: Agent, version: int) -> Path:

@@ -86,7 +86,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     version_sid: str = ""
     plays: int = 0
     last_play: str = ""
-    """The sid of the play that ended last."""
+    """The sid of the play that ended last; of a capture, whichever version of the workflow it ran."""
     last_play_at: int = 0
     """When it ended, in ms since 1970."""
     benchmarks: dict[str, int] = {}

@@ -17,6 +17,7 @@ from flowgauge.compare.threshold import beyond
 from flowgauge.registry.agents.snapshot import AgentSnapshot, Facts, Health, is_pass_rate
 
 TOLERANCE = 0.05
+_FEWEST_DIGITS, _ALL_DIGITS = 6, 17
 _EXIT: dict[Health, Literal[0, 1, 3]] = {"passed": 0, "failed": 1, "not_measured": 3}
 
 
@@ -135,5 +136,15 @@ def _held(metric: str, named: str, old: float, new: float | None, version: int) 
         return f"{named[:1].upper()}{named[1:]} was not measured since baseline v{version}."
     if not beyond(new, old, TOLERANCE, "higher"):
         return ""
-    told = f"{named[:1].upper()}{named[1:]} is {new:.6g}, below 95 % of {old:.6g} in baseline v{version}."
+    shown_new, shown_old = _apart(new, old)
+    told = f"{named[:1].upper()}{named[1:]} is {shown_new}, below 95 % of {shown_old} in baseline v{version}."
     return Regression(metric=metric, baseline=old, current=new, words=told)
+
+
+def _apart(new: float, old: float) -> tuple[str, str]:
+    """Both with so many digits that what is said of them can be seen."""
+    for digits in range(_FEWEST_DIGITS, _ALL_DIGITS):
+        shown = f"{new:.{digits}g}", f"{old:.{digits}g}"
+        if beyond(float(shown[0]), float(shown[1]), TOLERANCE, "higher"):
+            return shown
+    return repr(new), repr(old)

@@ -2,7 +2,8 @@
 
 Pure. What failed rejects; what could not be measured is flagged as that, and is
 never approved; what is well and simple is approved; what is well and larger goes
-to a steward, a person who looks at it.
+to a steward, a person who looks at it; so does what was linted and tested in a
+part of the repository only.
 """
 
 from __future__ import annotations
@@ -76,41 +77,59 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+class Seen(msgspec.Struct, frozen=True):
+    """All that is decided by."""
+
+    steps: Sequence[Step]
+    complexity: Complexity | None
+    part: str = ""
+    """The folder, where lint and tests looked at no more than that."""
+
+
+Fits = Callable[[Seen], bool]
+
+
 class Row(msgspec.Struct, frozen=True):
     """Of the matrix: where it fits, what is decided, and in which words."""
 
-    fits: Callable[[Sequence[Step], Complexity | None], bool]
+    fits: Fits
     decision: Decision
     words: str
 
 
-def _any(status: StepStatus, *names: StepName) -> Callable[[Sequence[Step], Complexity | None], bool]:
-    return lambda steps, _: any(step.status == status and (not names or step.name in names) for step in steps)
+def _any(status: StepStatus, *names: StepName) -> Fits:
+    return lambda seen: any(step.status == status and (not names or step.name in names) for step in seen.steps)
 
 
-def _unmeasured(steps: Sequence[Step], complexity: Complexity | None) -> bool:
+def _unmeasured(seen: Seen) -> bool:
     """A review in which no tests passed has measured nothing, whatever was left out of it."""
-    tested = any(step.name == "tests" and step.status == "passed" for step in steps)
-    return complexity is None or not tested or any(step.status == "not_measured" for step in steps)
+    tested = any(step.name == "tests" and step.status == "passed" for step in seen.steps)
+    return seen.complexity is None or not tested or any(step.status == "not_measured" for step in seen.steps)
 
 
 MATRIX: tuple[Row, ...] = (
     Row(_any("failed", "lint", "tests"), "reject", "Lint or tests fail."),
     Row(_any("failed"), "reject", "It regressed against its baseline."),
     Row(_unmeasured, "not_measured", "Not everything could be measured, so nothing is approved."),
-    Row(lambda _, complexity: complexity == "simple", "approve", "Tests pass, {held}, and the change is simple."),
-    Row(lambda *_: True, "steward", "Tests pass, {held}; the change is {complexity}, so a steward must look at it."),
+    Row(
+        lambda seen: bool(seen.part),
+        "steward",
+        "Tests pass, {held}; they were run only in the folder {part}, not over all that may have changed, so a steward must look at it.",
+    ),
+    Row(lambda seen: seen.complexity == "simple", "approve", "Tests pass, {held}, and the change is simple."),
+    Row(lambda _: True, "steward", "Tests pass, {held}; the change is {complexity}, so a steward must look at it."),
 )
 """The first row that fits decides."""
 
 
-def decide(steps: Sequence[Step], complexity: Complexity | None) -> tuple[Decision, str]:
-    """The decision, and why."""
-    row = next(row for row in MATRIX if row.fits(steps, complexity))
+def decide(steps: Sequence[Step], complexity: Complexity | None, part: str = "") -> tuple[Decision, str]:
+    """The decision, and why. `part`: the folder, where lint and tests looked at no more than that."""
+    seen = Seen(steps, complexity, part)
+    row = next(row for row in MATRIX if row.fits(seen))
     left_out = [step.name for step in steps if step.status == "left_out"]
     held = "no regression was found" if "baseline" not in left_out else "no baseline was looked at"
     lint = "; lint was left out" if "lint" in left_out else ""
-    return row.decision, row.words.format(complexity=complexity, held=f"{held}{lint}")
+    return row.decision, row.words.format(complexity=complexity, held=f"{held}{lint}", part=part)
 
 
 def findings_of(steps: Sequence[Step]) -> tuple[Finding, ...]:

@@ -17,14 +17,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from flowgauge.define.fields import field_names
 from flowgauge.define.schema import DIALECT
-from flowgauge.define.shape import check_shape
-from flowgauge.documents.document import scan_document
 from flowgauge.documents.findings import Findings
 from flowgauge.errors import UsageError
-from flowgauge.lang.wording import did_you_mean
 from flowgauge.model.workflow import Value
+from flowgauge.registry.settings_file import load_settings_file
 
 FILE = "review.yaml"
 TIME_LIMIT_S = 1800.0
@@ -42,25 +39,9 @@ class ReviewSettings(Value, frozen=True):
     without: Annotated[tuple[Left, ...], Meta(description="Steps that are left out: lint, baseline.")] = ()
 
 
-_KEYS = tuple(field_names(ReviewSettings))
-
-
 def load_review_settings(path: Path) -> ReviewSettings:
     """Raises BadFile with every mistake."""
-    document = scan_document(path)
-    findings = Findings(document.file, document.find)
-    findings.problems.extend(document.problems)
-    value = document.value
-    if not isinstance(value, dict):
-        findings.add((), "The settings must be a mapping.", "Begin with `tests:` or `lint:`.")
-        findings.raise_any()
-    for key in value:
-        if key not in _KEYS:
-            findings.add((key,), f"Unknown key '{key}'.", did_you_mean(key, _KEYS))
-    check_shape(ReviewSettings, {key: part for key, part in value.items() if key in _KEYS}, (), findings)
-    _check_commands(value, findings)
-    findings.raise_any()
-    return msgspec.convert(value, ReviewSettings)
+    return load_settings_file(path, ReviewSettings, "`tests:` or `lint:`", _check_commands)
 
 
 def _check_commands(value: dict[str, Any], findings: Findings) -> None:

@@ -47,7 +47,9 @@ def size_words(review: Review) -> str:
     if diff is None:
         return "its size is not known"
     parts = [words.plural(diff.files, "file"), f"+{diff.added:,} −{diff.deleted:,} lines"]
-    parts += [f"{count} {noun}" for count, noun in ((diff.renamed, "renamed"), (diff.removed, "deleted"), (diff.binary, "binary")) if count]
+    counted = ((diff.renamed, "renamed"), (diff.removed, "deleted"), (diff.binary, "binary"))
+    parts += [f"{count} {noun}" for count, noun in counted if count]
+    parts += [words.plural(diff.submodules, "submodule")] if diff.submodules else []
     return f"{', '.join(parts)}: {diff.complexity}"
 
 
@@ -129,7 +131,8 @@ def _files(review: Review) -> Iterator[str]:
     yield f"\n<details><summary>{words.plural(review.diff.files, 'file')}</summary>\n\n| file | | lines |\n|---|---|---:|\n"
     for each in review.diff.changes[:_FILES_SHOWN]:
         name = f"{each.old_path} → {each.path}" if each.old_path else each.path
-        lines = "binary" if each.added is None else f"+{each.added:,} −{each.deleted or 0:,}"
+        uncounted = "submodule" if each.submodule else "binary"
+        lines = uncounted if each.added is None else f"+{each.added:,} −{each.deleted or 0:,}"
         yield f"| {cell(name, 200)} | {each.kind} | {lines} |\n"
     if review.diff.files > _FILES_SHOWN:
         yield f"\n… and {review.diff.files - _FILES_SHOWN:,} more.\n"

@@ -136,6 +136,10 @@ def test_the_command_line_lies_over_the_file(tmp_path: Path) -> None:
     assert found.tags == {"team": "support", "run": "7"}
 
 
+def test_a_limit_beyond_all_counting_leaves_every_case(tmp_path: Path) -> None:
+    assert len(bench(tmp_path, WHOLE, limit=2**63).cases) == len(bench(tmp_path, WHOLE).cases)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

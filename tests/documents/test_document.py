@@ -105,6 +105,8 @@ def test_what_is_refused(text: str, message: str) -> None:
         pytest.param("[1] [2]", "there is more after the end", id="two values"),
         pytest.param("[" * 100_000, "nested more than 60 deep", id="deep nesting"),
         pytest.param("[99999999999999999999]", "too large", id="a large number"),
+        pytest.param('{"a": "\\ud83d\\ude00",\n"b": "\\ud800"}', "w.yaml:2: \\ud800 is half of a surrogate pair", id="half a character"),
+        pytest.param('{"\\udc00": 1}', "w.yaml:1: \\udc00 is half of a surrogate pair", id="half a character in a key"),
     ],
 )
 def test_what_is_refused_as_json(text: str, message: str) -> None:

@@ -7,6 +7,7 @@ inputs. Rows are read only until `limit` cases are found.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -66,7 +67,7 @@ def read_cases(value: Mapping[str, Any], casting: Casting) -> tuple[Case, ...]:
     placed = _crossed(value, casting)
     fitting = (case for case in _checked(placed, casting, seen) if casting.chosen.takes_case(case))
     try:
-        cases = tuple(islice(fitting, casting.limit))
+        cases = tuple(islice(fitting, None if casting.limit is None else min(casting.limit, sys.maxsize)))
     except Enough:
         return ()
     if not cases and seen and not casting.findings.problems:

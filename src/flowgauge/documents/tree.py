@@ -54,6 +54,16 @@ class Unreadable(Exception):
         self.remedy = remedy
 
 
+def refuse_half_characters(event: Event) -> None:
+    """An escape can spell half of a surrogate pair, which no encoding can write. Raises Unreadable."""
+    if isinstance(event.value, str) and not event.value.isascii():
+        try:
+            event.value.encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(event.value[error.start]):04x}"
+            raise Unreadable(event.line, f"{half} is half of a surrogate pair, not a character.", "Write the character itself.") from None
+
+
 class _Open:
     """A container that is being filled."""
 
@@ -79,6 +89,7 @@ class _Builder:
     def feed(self, event: Event) -> None:
         if event.problem:
             self.problems.append(Problem(event.line, self.where(), event.problem))
+        refuse_half_characters(event)
         _HANDLERS[event.kind](self, event)
 
     def where(self) -> str:

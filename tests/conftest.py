@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import tempfile
 import uuid
 import warnings
@@ -25,12 +27,25 @@ settings.register_profile("ci", derandomize=True, deadline=None, suppress_health
 settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=5000)
 settings.load_profile("soak" if os.environ.get("FLOWGAUGE_SOAK") else "ci")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in the background with Ctrl-C ignored, and the programs that tests interrupt would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Property tests can be asked for by marker: `make soak` gives them many more examples."""
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("property")
+
+
+@pytest.fixture(autouse=True)
+def own_prices() -> Iterator[None]:
+    """A price file that a test laid over the table is not left to the next test of the process."""
+    yield
+    prices = sys.modules.get("flowgauge.providers.prices.table")
+    if prices is not None and prices.table.cache_info().currsize and " + " in prices.table().label:
+        prices.table.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from tests.store.store_nouns import benchmark, node_run, play
 
@@ -9,11 +10,12 @@ from flowgauge.store.store import Store
 
 
 def ended(store: Store, *plays: Play) -> None:
-    """In this order, one after the other."""
+    """In this order, no two in the same millisecond."""
     for each in plays:
         store.journal.play_started(each)
         store.journal.play_finished(each)
         store.journal.wait()
+        time.sleep(0.002)
 
 
 def test_the_plays_of_a_workflow_as_it_is_are_told_in_the_order_in_which_they_ended(store: Store) -> None:

@@ -8,7 +8,6 @@ once is only read from then on, by as many threads as there are.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 from collections.abc import Iterator
@@ -20,14 +19,20 @@ LATE = ("flowgauge.define.agentloom.importer", "flowgauge.define.bench", "flowga
 
 
 @functools.cache
-def ready_structs() -> None:
-    """Once for a process, before its first thread. What refers to types that exist for checkers only is never decoded, and left out."""
+def ready_structs() -> frozenset[type[msgspec.Struct]]:
+    """Once for a process, before its first thread. Out: those that nobody decodes, as they refer to types that exist for checkers only."""
     for name in LATE:
         importlib.import_module(name)
-    for struct in set(_structs(msgspec.Struct)):
-        if struct.__module__.startswith("flowgauge."):
-            with contextlib.suppress(NameError):
-                msgspec.json.Decoder(struct)
+    ours = {struct for struct in _structs(msgspec.Struct) if struct.__module__.startswith("flowgauge.")}
+    return frozenset(struct for struct in ours if not _is_ready(struct))
+
+
+def _is_ready(struct: type[msgspec.Struct]) -> bool:
+    try:
+        msgspec.json.Decoder(struct)
+    except NameError:
+        return False
+    return True
 
 
 def _structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:

@@ -36,7 +36,7 @@ def run(job: CasesJob, *cases: str, most: int = 4, stall_s: float | None = None)
 
 
 def test_trials_are_spread_over_the_workers(job: CasesJob) -> None:
-    trials = run(job, *["sleep"] * 20)
+    trials = run(job, *["sleep"] * 300)
     pids = {trial.answer.output["pid"] for trial in trials.values()}
     assert len(pids) == 2
     assert os.getpid() not in pids

@@ -89,6 +89,8 @@ def _misfit(struct: Struct, value: Any, requires: tuple[str, ...]) -> str:
         msgspec.convert(value, struct)
     except (msgspec.ValidationError, RecursionError) as error:
         return str(error) or "It is nested too deeply"
+    except UnicodeEncodeError:
+        return "A text holds half of a surrogate pair, which is no character"
     return ""
 
 

@@ -54,7 +54,7 @@ class Unreadable(Exception):
         self.remedy = remedy
 
 
-def refuse_half_characters(event: Event) -> None:
+def _refuse_half_characters(event: Event) -> None:
     """An escape can spell half of a surrogate pair, which no encoding can write. Raises Unreadable."""
     if isinstance(event.value, str) and not event.value.isascii():
         try:
@@ -89,7 +89,7 @@ class _Builder:
     def feed(self, event: Event) -> None:
         if event.problem:
             self.problems.append(Problem(event.line, self.where(), event.problem))
-        refuse_half_characters(event)
+        _refuse_half_characters(event)
         _HANDLERS[event.kind](self, event)
 
     def where(self) -> str:

@@ -135,6 +135,9 @@ def test_every_mistake_is_listed_with_its_line_and_way(tmp_path: Path) -> None:
     [
         pytest.param(plain(subject="a\nb"), "subject", id="a name over two lines"),
         pytest.param(plain(subject="\ud800"), "subject", id="half a character"),
+        pytest.param(
+            plain(metrics={"x": {"value": 1, "direction": "low\ud800er"}}), "metrics.x.direction", id="half a character in a choice"
+        ),
         pytest.param(plain(machine="a\x00"), "machine", id="a zero byte"),
         pytest.param(plain(tags={"a": "\x1b[31m"}), "tags.a", id="a colour in a tag"),
         pytest.param(plain(tags={"a\x07": "b"}), "tags.a\x07", id="a bell in the name of a tag"),

@@ -70,7 +70,6 @@ def test_a_row_of_the_table_goes_by_its_own_name() -> None:
     ("text", "line", "message"),
     [
         pytest.param('{"subject": "a",\n "metrics": {"x": {"value": NaN, "direction": "lower"}}}', 2, "'NaN' is no value", id="NaN"),
-        pytest.param('{"subject":\n "\\ud83d\\ude00 \\ud83d", "metrics": {}}', 2, "half of a surrogate pair", id="half a character"),
         pytest.param('{"results": [\n\n{"command": "a", "mean": Infinity}]}', 3, "'Infinity' is no value", id="Infinity"),
         pytest.param('{"results": [{"command": "a", "mean": -Infinity}]}', 1, "before '-'", id="minus infinity"),
         pytest.param('{"subject": "a",\n"subject": "b"}', 2, "'subject' is given twice", id="a key given twice"),

@@ -11,7 +11,6 @@ the one that knows lines is called for mistakes only.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +18,13 @@ from typing import Any, NoReturn
 
 from flowgauge.documents.document import Document, Way, read_text, scan_text
 from flowgauge.documents.json_events import json_events
-from flowgauge.documents.tree import MAX_DEPTH, Event, Place, Unreadable, refuse_half_characters
+from flowgauge.documents.tree import MAX_DEPTH, Event, Place, Unreadable
 from flowgauge.errors import BadFile, NotMeasured
 from flowgauge.model.problem import Problem
 
 MOST_BYTES = 256_000_000
 _TOO_LARGE = "Keep fewer samples: pytest --benchmark-save leaves them out, --benchmark-max-time takes fewer."
 _EMPTY = "The program stopped before it wrote results: see what it says. hyperfine -i goes on where a command fails."
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""The escape of half a character. Two of them make one, so it takes a closer look."""
 
 
 class ResultsFile:
@@ -53,12 +50,9 @@ class ResultsFile:
 
     def _parsed(self, expected: str) -> Any:
         try:
-            value = json.loads(self._text, object_pairs_hook=_without_twins, parse_constant=_refuse)
+            return json.loads(self._text, object_pairs_hook=_without_twins, parse_constant=_refuse)
         except (ValueError, RecursionError):
             raise BadFile(self.file, list(_faults(self._text, "" if self._text.lstrip()[:1] in ("{", "[") else expected))) from None
-        if _SURROGATE.search(self._text) and (found := list(_faults(self._text, ""))):
-            raise BadFile(self.file, found)
-        return value
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,7 +71,6 @@ def _faults(text: str, expected: str) -> Iterator[Problem]:
     keys: list[set[str]] = []
     try:
         for event in json_events(text):
-            refuse_half_characters(event)
             if event.problem:
                 yield Problem(event.line, "", event.problem)
             if event.kind == "key" and event.value in keys[-1]:

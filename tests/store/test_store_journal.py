@@ -195,15 +195,19 @@ def test_flush_waits_for_all_and_close_drains(store_url: str) -> None:
 
 
 def test_a_waiter_that_gives_up_disturbs_nobody(store: Store) -> None:
-    async def work() -> None:
-        write = store.journal.play_started(play())
+    started = play()
+
+    async def work() -> bool:
+        write = store.journal.play_started(started)
         impatient = asyncio.ensure_future(write)
         patient = asyncio.ensure_future(write)
         await asyncio.sleep(0)
         impatient.cancel()
         await patient
+        return impatient.cancelled()
 
-    asyncio.run(work())
+    assert asyncio.run(work())
+    assert store.get_play(started.sid) == started
 
 
 def test_room_waits_while_too_much_is_queued(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +288,9 @@ def test_a_row_that_cannot_be_stored_leaves_its_neighbours_alone(store: Store, m
 
 def test_the_journal_is_what_the_engine_is_handed(store: Store) -> None:
     handed: ports.Journal = store.journal
-    run(handed.play_started(play()))
+    started = play()
+    run(handed.play_started(started))
+    assert store.get_play(started.sid) == started
 
 
 def test_a_failed_write_that_nobody_awaits_says_nothing(

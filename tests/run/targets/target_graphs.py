@@ -56,6 +56,10 @@ async def _look(_state: Seen, config: RunnableConfig) -> dict[str, Any]:
     return {"seen": {name: config["configurable"][name] for name in ("tone", "thread_id")}}
 
 
+async def _keep_a_program(_state: Seen) -> dict[str, Any]:
+    return {"seen": {"program": print}}
+
+
 def _graph(step: Any, state: Any = MessagesState) -> Any:
     builder = StateGraph(state)
     builder.add_node("step", step)
@@ -74,3 +78,4 @@ quiet = _graph(_quietly).compile()
 streaming = _graph(_stream).compile()
 broken = _graph(_break).compile()
 configured = _graph(_look, Seen).compile()
+unwritable = _graph(_keep_a_program, Seen).compile()

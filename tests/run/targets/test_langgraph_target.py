@@ -56,6 +56,13 @@ def test_a_graph_that_raises_is_a_failed_answer() -> None:
     assert "raised ValueError: the tide is out" in answer.error.message
 
 
+def test_a_state_that_json_cannot_hold_is_no_output() -> None:
+    answer = of("unwritable")
+    assert answer.error is not None
+    assert (answer.status, answer.error.kind) == ("failed", "invalid_output")
+    assert "a state that JSON cannot hold: it holds a builtin_function_or_method" in answer.error.message
+
+
 def test_what_is_no_graph_is_refused() -> None:
     with pytest.raises(UsageError, match="no graph"):
         make_target(bench("langgraph", "tests.run.targets.target_graphs:ASKED"), TargetServices())

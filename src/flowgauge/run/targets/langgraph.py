@@ -137,7 +137,7 @@ def _encodable(value: Any) -> Any:
         return {"type": value.type, "content": value.content, **({"tool_calls": calls} if calls else {})}
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
-    raise NotImplementedError(f"a {type(value).__name__}")
+    raise TypeError(f"it holds a {type(value).__name__}")
 
 
 def _since(begun: float) -> float:

@@ -55,10 +55,17 @@ def _header(manifest: Manifest, summary: Summary, title: str) -> Iterator[str]:
     worse = [line.line for line in summary.comparison if line.status == "failed"]
     mark, tone = ("✗", "bad") if broken or worse else ("✓", "good")
     counted = (f"{words.plural(len(broken), 'threshold')} broken" if broken else "", f"{len(worse)} worse than before" if worse else "")
-    head = ", ".join(filter(None, counted)) or "All thresholds kept"
+    head = ", ".join(filter(None, counted)) or _kept(summary)
     told = "; ".join(_first([*broken, *worse])) or _drift_told(summary.drift)
     yield f'<div class="verdict {tone}" role="status"><span class="mark" aria-hidden="true">{mark}</span>'
     yield f"<h2>{html.safe(head)}</h2><p>{html.safe(told)}</p></div>\n"
+
+
+def _kept(summary: Summary) -> str:
+    """What measured nothing was not kept."""
+    unmeasured = sum(line.value is None for line in summary.thresholds)
+    kept = len(summary.thresholds) - unmeasured
+    return f"{words.plural(kept, 'threshold')} kept, {unmeasured} not measured" if unmeasured else "All thresholds kept"
 
 
 def _first(lines: Sequence[str]) -> list[str]:

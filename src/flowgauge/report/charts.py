@@ -267,6 +267,7 @@ def cost_chart(summary: BenchSummary, width: int) -> Spec | None:
             values.append({"config": label, "usd": usd, "quality": good, "front": config.name in summary.pareto})
     if not values:
         return None
+    values = [value | {"below": _has_a_dot_above(index, values)} for index, value in enumerate(values)]
     place = {
         "x": _usd_axis([value["usd"] for value in values], width),
         "y": _quality_axis([value["quality"] for value in values], summary.quality_by),
@@ -276,12 +277,24 @@ def cost_chart(summary: BenchSummary, width: int) -> Spec | None:
     layers: list[Spec] = [
         {"data": {"values": _front(values)}, "mark": line, "encoding": {**place, "order": {"field": "usd", "type": "quantitative"}}},
         {"mark": {"type": "point", "filled": True, "size": 130, "opacity": 1}, "encoding": {**place, "color": colour}},
-        {"mark": {"type": "text", "dy": -15, "fontSize": 12, "color": INK}, "encoding": {**place, "text": {"field": "config"}}},
+        *(_names(place, dy, f"datum.below == {below}") for dy, below in ((-15, "false"), (20, "true"))),
     ]
     subtitle = ["Up and to the left is better. Blue, joined: the Pareto front of quality, cost and latency."]
     if absent:
         subtitle.append("Not placed, cost or quality unknown: " + words.one_line(", ".join(absent), 90))
     return chart("Cost against quality", subtitle, {"width": width, "height": 260, "data": {"values": values}, "layer": layers})
+
+
+def _names(place: Spec, dy: int, test: str) -> Spec:
+    mark = {"type": "text", "dy": dy, "fontSize": 12, "color": INK}
+    return {"transform": [{"filter": test}], "mark": mark, "encoding": {**place, "text": {"field": "config"}}}
+
+
+def _has_a_dot_above(index: int, values: Sequence[Spec]) -> bool:
+    """Its name would stand on another dot, or on that one's name: of dots that cost nearly the same, only the best is named above."""
+    usd, quality = values[index]["usd"], values[index]["quality"]
+    near = [other for other in range(len(values)) if other != index and math.isclose(values[other]["usd"], usd, rel_tol=0.3)]
+    return any((quality, -index) < (values[other]["quality"], -other) and values[other]["quality"] - quality < 0.2 for other in near)
 
 
 def _usd_axis(costs: Sequence[float], width: int) -> Spec:

@@ -13,7 +13,7 @@ from tests.report import bench_examples
 
 from flowgauge.errors import MissingExtra
 from flowgauge.report.bench_source import Source, durations_ms
-from flowgauge.report.charts import FEW_SAMPLES, bench_charts, cost_chart, latency_chart, success_chart
+from flowgauge.report.charts import FEW_SAMPLES, _has_a_dot_above, bench_charts, cost_chart, latency_chart, success_chart
 from flowgauge.report.formats import FORMATS
 from flowgauge.report.painting import svg_of
 
@@ -57,6 +57,20 @@ def test_an_unknown_cost_is_not_placed_but_named() -> None:
     assert chart is not None
     assert {value["config"] for value in values(chart)} == {"mini", "crowded"}
     assert "house" in chart["title"]["subtitle"][1]
+
+
+@pytest.mark.parametrize(
+    ("places", "below"),
+    [
+        pytest.param([(1.0, 1.0), (1.1, 0.9)], [False, True], id="the worse of two that cost nearly the same"),
+        pytest.param([(1.0, 1.0), (1.0, 1.0)], [False, True], id="the second of two in one place"),
+        pytest.param([(1.0, 1.0), (1.1, 0.5)], [False, False], id="none where they stand well apart"),
+        pytest.param([(1.0, 1.0), (9.0, 0.95)], [False, False], id="none where they cost differently"),
+    ],
+)
+def test_names_of_dots_that_nearly_coincide_stand_apart(places: list[tuple[float, float]], below: list[bool]) -> None:
+    dots = [{"usd": usd, "quality": quality} for usd, quality in places]
+    assert [_has_a_dot_above(index, dots) for index in range(len(dots))] == below
 
 
 def test_the_chart_has_the_quality_that_the_leads_and_the_front_go_by() -> None:

@@ -146,4 +146,4 @@ def _reason(old_name: str, new_name: str, status: GateStatus, lines: Sequence[Ga
     if status == "passed":
         count = f"{len(lines)} metric{'' if len(lines) == 1 else 's'}"
         return f"{new_name} is no worse than {old_name} by more than 5 % in any of {count}."
-    return " ".join(line.words for line in lines if line.status == status)
+    return "; ".join(line.words.removesuffix(".") for line in lines if line.status == status) + "."
